@@ -399,6 +399,52 @@ int64_t ClockFit::Estimate(int64_t local_ns) const {
   return from_ns + std::llround(static_cast<double>(EstimateAt(next) - from_ns) * part);
 }
 
+ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
+                                 const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const {
+  ClockChange change;
+  if (kept_.empty()) return change;
+  const int64_t first_ns = Away(from_ns, local_origin_ns_);
+  const int64_t last_ns = Away(to_ns, local_origin_ns_);
+  const auto add = [](int64_t more_ns, int64_t& sum_ns) { sum_ns = std::min(sum_ns + more_ns, kMaxMomentNs); };
+  auto at = std::partition_point(kept_.begin(), kept_.end(),
+                                 [first_ns](const Kept& node) { return node.received_ns <= first_ns; });
+  if (at != kept_.begin()) --at;
+  const Kept& first = *at;
+  const Kept* before = nullptr;
+  // The clock has gained and lost the least so far if the offset is now between these two.
+  int64_t least_ns = -kMaxMomentNs;
+  int64_t most_ns = kMaxMomentNs;
+  for (; at != kept_.end(); ++at) {
+    if (before != nullptr) {
+      // Of exchanges under way at once nobody knows which read the clock first.
+      if (at->sent_ns < before->received_ns) continue;
+      const int64_t paused_ns = paused_within(before->sent_ns + before->high_ns + remote_origin_ns_,
+                                              at->received_ns + at->low_ns + remote_origin_ns_);
+      // The clock of a machine stops while that is suspended.
+      least_ns = std::max(least_ns - paused_ns, -kMaxMomentNs);
+      const int64_t least_change_ns = std::max(at->low_ns - before->high_ns, before->low_ns - paused_ns - at->high_ns);
+      if (least_change_ns > change.largest_ns) {
+        change.largest_ns = least_change_ns;
+        change.largest_within_ns = at->received_ns - before->sent_ns;
+      }
+      if (least_change_ns > Slack(at->received_ns - before->sent_ns))
+        change.off_pace_ns += at->sent_ns - before->sent_ns;
+    }
+    // The first reading of the remote clock bounds the offset from above, the second one from below.
+    if (at->high_ns < least_ns) add(least_ns - at->high_ns, change.lost_ns);
+    least_ns = std::max(std::min(least_ns, at->high_ns), at->low_ns);
+    most_ns = std::min(most_ns, at->high_ns);
+    if (at->low_ns > most_ns) add(at->low_ns - most_ns, change.gained_ns);
+    most_ns = std::max(most_ns, at->low_ns);
+    before = &*at;
+    if (at->sent_ns >= last_ns) break;
+  }
+  change.length_ns = before->received_ns - first.sent_ns;
+  change.allowed_ns = Slack(change.length_ns);
+  change.net_ns = MiddleNs(*before) - MiddleNs(first);
+  return change;
+}
+
 double ClockFit::DriftPpm() const {
   if (kept_.empty()) return 0;
   const auto begin = std::partition_point(kept_.begin(), kept_.end(),

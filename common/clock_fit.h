@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace plimsoll {
@@ -26,6 +27,23 @@ struct MappedMoment {
 struct ClockOffset {
   int64_t offset_ns = 0;
   int64_t error_ns = 0;
+};
+
+// By how much the remote clock left the pace of the local one over a time.
+struct ClockChange {
+  // At least, all gains and all losses added up; losses that suspensions of the host explain are left out.
+  int64_t gained_ns = 0;
+  int64_t lost_ns = 0;
+  // The largest change between two neighbouring exchanges, at least, and the time between these.
+  int64_t largest_ns = 0;
+  int64_t largest_within_ns = 0;
+  // How much of the time lies between neighbouring exchanges that show a change beyond `max_slew_ppm`.
+  int64_t off_pace_ns = 0;
+  // From the first of these exchanges to the last: its length, what `max_slew_ppm` allows for it, and by how much the
+  // remote clock gained (an estimate).
+  int64_t length_ns = 0;
+  int64_t allowed_ns = 0;
+  int64_t net_ns = 0;
 };
 
 // Takes exchanges in the order of local_sent_ns, and maps any moment.
@@ -65,6 +83,12 @@ class ClockFit {
   MappedMoment ToLocal(int64_t remote_ns) const;
   // The local moment on the remote clock (the estimate; its error is OffsetAtLocal's).
   int64_t ToRemote(int64_t local_ns) const;
+
+  // From the last exchange before `from_ns` of the local clock to the first one after `to_ns`, as far as there are any.
+  // Holds for any course of the clock that these exchanges allow. `paused_within` returns for how long the host reports
+  // to have been suspended between two moments of the remote clock.
+  ClockChange ChangeOver(int64_t from_ns, int64_t to_ns,
+                         const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const;
 
   // The local moments before which the clock had stepped, by more than the bounds hide.
   const std::vector<int64_t>& steps_local_ns() const { return steps_; }

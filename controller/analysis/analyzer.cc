@@ -9,7 +9,9 @@
 #include "absl/strings/str_format.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
+#include "controller/analysis/clock_check.h"
 #include "controller/analysis/section_analysis.h"
+#include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/whole_run.h"
 #include "controller/ha/ha_analysis.h"
 #include "controller/limit/limit_analysis.h"
@@ -341,7 +343,8 @@ void Analyzer::CloseStep() {
                            series_rows_,
                            series_rows_left_,
                            unreported_rows_left_,
-                           distribution_buckets_left_};
+                           distribution_buckets_left_,
+                           wrong_speeds_ppm_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});
@@ -364,8 +367,6 @@ constexpr int64_t kWallClockNoteNs = kNsPerSecond;
 // An agent that was not let run between the readings of its two clocks seems to have been set by as long.
 constexpr int64_t kWallClockSetNoteNs = kNsPerSecond;
 
-constexpr char kInterrupted[] = "interrupted";
-
 }  // namespace
 
 v1::Report Analyzer::Finish() {
@@ -383,7 +384,8 @@ v1::Report Analyzer::Finish() {
 
   Judge& judge = judge_ ? *judge_ : *(judge_ = std::make_unique<Judge>(v1::TestPlan(), 0U));
   judge.ObserveRun(report);
-  std::vector<std::string> reasons = RunReasons(report, mid_step).Sentences();
+  std::vector<Reason> reasons =
+      RunReasons(report, run_ ? &*run_ : nullptr, run_end_ ? &*run_end_ : nullptr, mid_step).Entries();
   NoteBook losses;
   for (const auto& [number, facts] : hosts_) {
     for (const HostFacts::Fault& fault : facts.faults) {
@@ -395,32 +397,41 @@ v1::Report Analyzer::Finish() {
   for (const auto& [number, facts] : hosts_) {
     if (facts.lost) losses.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
   }
-  const bool accepted = judge.AcceptsLosses();
-  const auto add = [&](const std::vector<std::string>& more, bool is_reason) {
-    for (const std::string& sentence : more) {
-      if (is_reason) {
-        reasons.push_back(sentence);
-      } else {
-        report.add_notes(sentence);
-      }
+  if (IsDrill()) {
+    for (const std::string& what : WrongClocksOfDrill(timeline_, hosts_, begin_ns_, last_ns_)) {
+      reasons.push_back({kClockPaceReason, what + "."});
     }
-  };
-  add(losses.Sentences(), !accepted);
-  add(loss_reasons_.Sentences(), !accepted);
-  add(reasons_.Sentences(), true);
+  }
+  const bool accepted = judge.AcceptsLosses();
+  for (const NoteBook* const book : {&losses, &loss_reasons_}) {
+    for (Reason& reason : book->Entries()) {
+      if (accepted) report.add_notes(reason.sentence);
+      if (!accepted) reasons.push_back(std::move(reason));
+    }
+  }
+  for (Reason& reason : reasons_.Entries()) reasons.push_back(std::move(reason));
+  std::vector<std::string> own_reasons;
   if (rounds_) {
     std::vector<std::string> notes;
-    rounds_->Finish(notes, reasons);
-    add(notes, false);
+    rounds_->Finish(notes, own_reasons);
+    for (const std::string& note : notes) report.add_notes(note);
   }
-  if (section_) {
-    section_->Finish(timeline_, [this](uint32_t host) { return NameOf(host); }, report, reasons);
-    *report.mutable_verdict() = section_->Judge(reasons);
-  } else {
-    *report.mutable_verdict() = judge.Finish(reasons);
-    if (run_ && run_->plan().placement_size() > 0) {
-      *report.mutable_placement() = MakePlacementReport(report, run_->steps());
-    }
+  if (section_) section_->Finish(timeline_, [this](uint32_t host) { return NameOf(host); }, report, own_reasons);
+  for (std::string& sentence : own_reasons) reasons.push_back({"", std::move(sentence)});
+  OrderReasons(reasons);
+  std::vector<std::string> sentences;
+  for (const Reason& reason : reasons) sentences.push_back(reason.sentence);
+  v1::VerdictReport& verdict = *report.mutable_verdict();
+  verdict = section_ ? section_->Judge(sentences) : judge.Finish(sentences);
+  if (verdict.outcome() == v1::OUTCOME_INCONCLUSIVE) {
+    for (std::string& sentence : SuspendedHosts(report)) reasons.push_back({kSuspendedReason, std::move(sentence)});
+    OrderReasons(reasons);
+    verdict.clear_reasons();
+    for (const Reason& reason : reasons) verdict.add_reasons(reason.sentence);
+  }
+  for (std::string& warning : VerdictWarnings(report)) verdict.add_warnings(std::move(warning));
+  if (!section_ && run_ && run_->plan().placement_size() > 0) {
+    *report.mutable_placement() = MakePlacementReport(report, run_->steps());
   }
   return report;
 }
@@ -432,31 +443,6 @@ v1::Report Analyzer::SoFar(size_t first_step) const {
   for (size_t i = first_step; i < reports_.size(); ++i) *report.add_steps() = reports_[i];
   SetHosts(report);
   return report;
-}
-
-NoteBook Analyzer::RunReasons(const v1::Report& report, bool mid_step) const {
-  NoteBook reasons;
-  if (!run_) {
-    reasons.Add("run", "The journal ends before the run began.");
-  } else if (!run_end_) {
-    const int step = mid_step ? static_cast<int>(report.steps().rbegin()->number()) : 0;
-    reasons.Add("run", step == 0
-                           ? std::string("The journal ends before the run does.")
-                           : absl::StrCat("The journal ends in step ", step,
-                                          step > run_->steps_size() ? std::string(".")
-                                                                    : absl::StrCat(" of ", run_->steps_size(), ".")));
-  } else if (!run_end_->cut_short().empty()) {
-    reasons.Add("run", absl::StrCat("The run ended early: ", Sentence(run_end_->cut_short())));
-  } else if (report.steps_size() < run_->steps_size()) {
-    reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run_->steps_size(), " steps ran."));
-  }
-  for (const v1::StepReport& step : report.steps()) {
-    // The run mostly ends for the same reason, and has reported it.
-    if (!step.cut_short().empty() && !(run_end_ && run_end_->cut_short() == step.cut_short())) {
-      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended early: ", Sentence(step.cut_short())));
-    }
-  }
-  return reasons;
 }
 
 void Analyzer::SetRun(v1::Report& report) const {
@@ -481,9 +467,9 @@ void Analyzer::SetRun(v1::Report& report) const {
     return;
   }
   run.set_state_reason(run_end_->cut_short());
-  run.set_state(run_end_->cut_short().empty()                       ? v1::RUN_STATE_COMPLETE
-                : run_end_->cut_short().rfind(kInterrupted, 0) == 0 ? v1::RUN_STATE_INTERRUPTED
-                                                                    : v1::RUN_STATE_ABORTED);
+  run.set_state(run_end_->cut_short().empty() ? v1::RUN_STATE_COMPLETE
+                : IsInterrupted(*run_end_)    ? v1::RUN_STATE_INTERRUPTED
+                                              : v1::RUN_STATE_ABORTED);
 }
 
 void Analyzer::SetHosts(v1::Report& report) const {
@@ -530,6 +516,9 @@ v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
       if (error_ns) clock.set_error_ns(std::max(clock.error_ns(), *error_ns));
     }
   }
+  if (const auto speed = wrong_speeds_ppm_.find(number); speed != wrong_speeds_ppm_.end()) {
+    clock.set_drift_ppm(speed->second);
+  }
   const v1::HostDescription& description = facts.joined.description();
   clock.set_time_synchronized(description.time_synchronized());
   clock.set_time_error_ns(description.time_error_ns());
@@ -560,7 +549,8 @@ void Analyzer::AddHostNotes(const v1::Report& report) {
     if (report.steps_size() > 0 && clock.probes() == 0) {
       notes_.Add("unmapped", absl::StrCat(host.label(), ": no clock probe was answered; its moments are not known."));
     }
-    if (clock.steps_size() > 0) {
+    // A clock at the wrong speed steps from each probe to the next, and has its own note.
+    if (clock.steps_size() > 0 && !wrong_speeds_ppm_.contains(host.number())) {
       notes_.Add("clock", absl::StrCat(host.label(), ": its clock stepped ", clock.steps_size(),
                                        " times during the run; each interval between them is mapped on its own."));
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -133,8 +134,6 @@ class Analyzer {
   void SetLoss(const HostFacts& facts, const v1::Report& report, v1::HostReport& host) const;
   // The clock's figures, with the largest error while steps ran.
   v1::ClockReport ClockOf(const HostFacts& facts) const;
-  // Why the run as a whole does not support a PASS: how it ended, what failed.
-  NoteBook RunReasons(const v1::Report& report, bool mid_step) const;
   void AddHostNotes(const v1::Report& report);
 
   std::optional<v1::RunBegin> run_;
@@ -166,6 +165,8 @@ class Analyzer {
   // Earlier steps are over.
   uint32_t least_step_ = 0;
   std::vector<v1::StepReport> reports_;
+  // RunContext::wrong_speeds_ppm.
+  std::map<uint32_t, double> wrong_speeds_ppm_;
   struct MeasuredTime {
     int64_t from_ns = 0;
     int64_t to_ns = 0;

@@ -154,6 +154,11 @@ bool IsAboutRate(Metric metric) {
   return metric == Metric::kRateAchieved || metric == Metric::kNotIssued;
 }
 
+// Whether the metric's values come from clocks.
+bool IsByClock(Metric metric) {
+  return metric != Metric::kHosts && metric != Metric::kNfsRetransmits;
+}
+
 }  // namespace
 
 Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
@@ -312,7 +317,7 @@ std::string Judge::NeedText(const Case& one, const Unsure& unsure) {
 }
 
 v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
-                                              bool losses_accepted) {
+                                              bool losses_accepted) const {
   v1::CriterionStepReport report;
   report.set_step(step);
   report.set_scopes(in_step.scopes);
@@ -323,7 +328,11 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
       in_step.least_likely && in_step.least_likely->chance * static_cast<double>(one.tests) < kChanceOfFalseFail;
   const auto& needed = losses_accepted ? in_step.longest_needed_of_present : in_step.longest_needed;
   const std::string& doubt = losses_accepted ? in_step.doubt_of_present : in_step.doubt;
-  if (failed.seen || no_chance) {
+  const auto distrusted = distrusted_.find(step);
+  if (distrusted != distrusted_.end() && IsByClock(one.criterion.metric)) {
+    report.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+    report.set_reason(absl::StrCat("step ", step, ": ", distrusted->second));
+  } else if (failed.seen || no_chance) {
     report.set_outcome(v1::OUTCOME_FAIL);
     shown = failed.seen ? &failed : &in_step.least_likely->finding;
   } else if (!doubt.empty()) {
@@ -348,7 +357,7 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
   return report;
 }
 
-v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) {
+v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) const {
   v1::CriterionReport report;
   report.set_criterion(one.text);
   report.set_added(one.added);
@@ -389,7 +398,7 @@ v1::CriterionReport Judge::MakeReport(const Case& one, bool losses_accepted) {
 }
 
 bool Judge::AcceptsLosses() const {
-  return std::any_of(cases_.begin(), cases_.end(), [](const Case& one) {
+  return std::any_of(cases_.begin(), cases_.end(), [this](const Case& one) {
     return one.unreadable.empty() && one.criterion.metric == Metric::kHosts && one.criterion.block_size_bytes == 0 &&
            !WantsSmall(one.criterion) && MakeReport(one, true).outcome() == v1::OUTCOME_PASS;
   });
@@ -405,7 +414,7 @@ bool Judge::LooksAt(v1::ScopeKind kind, uint64_t block_size_bytes) const {
 
 std::vector<Judge::SoFar> Judge::CriteriaSoFar() const {
   std::vector<SoFar> criteria;
-  const auto add = [&criteria](const Case& one) {
+  const auto add = [this, &criteria](const Case& one) {
     criteria.push_back({one.unreadable.empty() ? &one.criterion : nullptr, MakeReport(one, false)});
   };
   for (const Case& one : cases_) add(one);

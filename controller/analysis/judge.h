@@ -45,6 +45,9 @@ class Judge {
   void Observe(uint32_t step, uint64_t block_size_bytes, const ScopeFigures& figures);
   // One step, after its scopes.
   void ObserveStep(const StepFigures& figures);
+  // The clocks of that step are wrong: none of its figures decides anything but those that no clock measures. `why` is
+  // half a sentence.
+  void Distrust(uint32_t step, const std::string& why) { distrusted_[step] = why; }
   // The run, after its steps; everything but notes and verdict is set.
   void ObserveRun(const v1::Report& report);
 
@@ -122,12 +125,14 @@ class Judge {
   static void TakePercentile(Case& one, StepCase& in_step, const Reading& reading);
   static Finding MakeFinding(const Reading& reading);
   static void KeepWorst(const Criterion& criterion, const Finding& finding, Finding& worst);
-  static v1::CriterionReport MakeReport(const Case& one, bool losses_accepted);
-  static v1::CriterionStepReport MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
-                                                bool losses_accepted);
+  v1::CriterionReport MakeReport(const Case& one, bool losses_accepted) const;
+  v1::CriterionStepReport MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
+                                         bool losses_accepted) const;
   static std::string NeedText(const Case& one, const Unsure& unsure);
 
   uint32_t rules_;
+  // By step.
+  std::map<uint32_t, std::string> distrusted_;
   std::vector<Case> cases_;
   // Whether reaching the target rate is a criterion, and that criterion's case.
   bool rate_is_demand_ = false;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,14 +35,24 @@ class NoteBook {
     }
   }
 
+  struct Entry {
+    std::string kind;
+    std::string sentence;
+  };
   // In the order in which each kind was first met.
-  std::vector<std::string> Sentences() const {
-    std::vector<std::string> sentences;
+  std::vector<Entry> Entries() const {
+    std::vector<Entry> entries;
     for (const std::string& name : order_) {
       const Kind& notes = kinds_.at(name);
-      sentences.insert(sentences.end(), notes.first.begin(), notes.first.end());
-      if (notes.more > 0) sentences.push_back(absl::StrCat("... and ", FormatCount(notes.more), " more like it."));
+      for (const std::string& sentence : notes.first) entries.push_back({name, sentence});
+      if (notes.more > 0)
+        entries.push_back({name, absl::StrCat("... and ", FormatCount(notes.more), " more like it.")});
     }
+    return entries;
+  }
+  std::vector<std::string> Sentences() const {
+    std::vector<std::string> sentences;
+    for (Entry& entry : Entries()) sentences.push_back(std::move(entry.sentence));
     return sentences;
   }
 

@@ -406,8 +406,10 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
         const double could = 1 + static_cast<double>(delay_ns) / std::max(average_ns, 1.0);
         sums.not_issued_by_delay = static_cast<uint64_t>(std::min(static_cast<double>(sums.not_issued), could));
       }
-      sums.max_behind_writes = writer.totals()->max_behind_writes();
-      sums.max_behind_ns = writer.totals()->max_behind_ns();
+      // A write that was never issued has no start that shows how late it was.
+      const v1::WriterTotals& totals = *writer.totals();
+      sums.max_behind_writes = std::max(totals.max_behind_writes(), totals.not_issued());
+      sums.max_behind_ns = std::max(totals.max_behind_ns(), totals.not_issued_age().max_ns());
     }
     sums.not_issued_unknown = !writer.totals();
     double due = rate_per_second * static_cast<double>(measured.measured_ns) / static_cast<double>(kNsPerSecond);

@@ -1,15 +1,19 @@
 #include "controller/analysis/step_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "controller/analysis/clock_check.h"
 #include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
+#include "controller/analysis/verdict_cause.h"
 
 namespace plimsoll {
 namespace {
@@ -109,6 +113,7 @@ v1::StepReport StepReporter::Make() {
     if (stats_.IsArmed(number)) stats_.Host(number, facts);
   }
   stats_.Finish();
+  CheckClocks();
   const ScopeSums cluster = stats_.AddUp(run_.hosts, run_.judge.rules(), StepPhase::kOver, *this);
   report_.set_measured_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
@@ -269,6 +274,29 @@ void StepReporter::CheckHost(const HostFacts& facts, const ScopeSums& sums) {
     run_.notes.Add("untraced", absl::StrCat(who, FormatCount(sums.counts.untraced_writes()), " of ",
                                             FormatCount(sums.latency.count()), " writes are in no trace."));
   }
+}
+
+void StepReporter::CheckClocks() {
+  const int64_t from_ns = stats_.measured_start_ns();
+  const int64_t to_ns = Clamp64(Int128{from_ns} + stats_.shape().duration_ns);
+  std::vector<HostClockChange> changes;
+  for (const auto& [number, part] : stats_.hosts()) {
+    if (!run_.hosts.contains(number)) continue;
+    const std::string& label = run_.hosts.at(number).label();
+    const CoveredTime pauses(part.stalls().pauses());
+    const ClockChange change = run_.timeline.ChangeOver(
+        number, from_ns, to_ns, [&pauses](int64_t from, int64_t to) { return pauses.Within(from, to); });
+    changes.push_back({label, change});
+    if (!IsWrongPace(change)) continue;
+    run_.notes.Add("pace",
+                   absl::StrCat(label, ", ", StepName(), ": ", PaceFigures(change, run_.timeline.max_slew_ppm()),
+                                ". Latencies come from that clock."));
+    double& speed_ppm = run_.wrong_speeds_ppm[number];
+    if (std::abs(PacePpm(change)) >= std::abs(speed_ppm)) speed_ppm = PacePpm(change);
+  }
+  const std::vector<std::string> wrong = WrongClocks(changes);
+  for (const std::string& what : wrong) run_.reasons.Add(kClockPaceReason, absl::StrCat(what, "."));
+  if (!wrong.empty()) run_.judge.Distrust(report_.number(), absl::StrJoin(wrong, "; "));
 }
 
 uint32_t StepReporter::RowsFor(const ScopeSums& sums) const {
@@ -464,7 +492,8 @@ void StepReporter::AddFairness() {
   // Queue managers of a placement have loads of their own: a difference between them is not unfair.
   const bool placed = std::any_of(run_.hosts.begin(), run_.hosts.end(),
                                   [](const auto& host) { return host.second.Placed(1) != nullptr; });
-  if (qms.size() < 2 || placed) return;
+  // Nothing was shared out where nothing was written.
+  if (qms.size() < 2 || placed || *std::max_element(qms.begin(), qms.end()) <= 0) return;
   report_.mutable_fairness()->set_hosts(JainIndex(hosts));
   report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
 }

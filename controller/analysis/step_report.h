@@ -37,6 +37,8 @@ struct RunContext {
   uint64_t& unreported_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;
+  // By number of the host: by how much a clock at the wrong speed gained, in parts per million.
+  std::map<uint32_t, double>& wrong_speeds_ppm;
 };
 
 // Rows of all series of a report: enough for 64 writers and 16 hosts for 17 hours.
@@ -101,6 +103,8 @@ class StepReporter : private ScopeVisitor {
   void CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
                    const ScopeSums& sums);
   void CheckHost(const HostFacts& facts, const ScopeSums& sums);
+  // Clocks that ran at the wrong speed make every criterion of the step undecided.
+  void CheckClocks();
   void PlanSeries();
   // Whether frames, and else what is left of kUnreportedRows, account for the rows of the scope's series; notes it
   // where they do not.

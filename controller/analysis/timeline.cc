@@ -131,6 +131,12 @@ std::optional<int64_t> Timeline::ErrorAt(uint32_t host, int64_t timeline_ns) con
   return clock->fit.OffsetAtLocal(timeline_ns).error_ns;
 }
 
+ClockChange Timeline::ChangeOver(uint32_t host, int64_t from_ns, int64_t to_ns,
+                                 const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const {
+  const HostClock* clock = LastOf(host);
+  return clock == nullptr ? ClockChange() : clock->fit.ChangeOver(from_ns, to_ns, paused_within);
+}
+
 int64_t Timeline::WallClockSetNs(uint32_t host) const {
   const HostClock* clock = LastOf(host);
   if (clock == nullptr || clock->least_wall_ahead_ns == INT64_MAX) return 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -123,6 +124,11 @@ class Timeline {
   std::optional<MappedMoment> ToTimeline(uint32_t clock, int64_t agent_ns) const;
   // Bound of the error of the host's offset at a moment of the timeline; nothing without probes.
   std::optional<int64_t> ErrorAt(uint32_t host, int64_t timeline_ns) const;
+
+  // How the pace of the host's clock changed around a time of the timeline; no exchanges without probes.
+  // `paused_within`: see ClockFit::ChangeOver.
+  ClockChange ChangeOver(uint32_t host, int64_t from_ns, int64_t to_ns,
+                         const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const;
 
   // What the probes show of the host's clock at `timeline_ns`. error_ns is the bound there.
   v1::ClockReport MakeClockReport(uint32_t host, int64_t timeline_ns) const;

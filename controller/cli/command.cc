@@ -40,7 +40,7 @@ void SetColors(const std::string& when, CommandLine& line) {
   line.color_err = decide(STDERR_FILENO);
 }
 
-// The first verdict of the line that is between blanks, in its colour.
+// The first verdict of the line that is a word of its own, in its colour.
 void PaintFirst(std::string& line) {
   static const std::vector<std::pair<std::string, const char*>> kWords = {
       {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}, {"DID NOT RUN", kYellow}};
@@ -50,7 +50,7 @@ void PaintFirst(std::string& line) {
     const size_t at = line.find(absl::StrCat(" ", word.first));
     if (at == std::string::npos || at >= first) continue;
     const size_t end = at + 1 + word.first.size();
-    if (end < line.size() && line[end] != ' ') continue;
+    if (end < line.size() && std::strchr(" ,:", line[end]) == nullptr) continue;
     first = at;
     found = &word;
   }

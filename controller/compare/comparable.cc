@@ -18,6 +18,7 @@
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/options.pb.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -253,16 +254,6 @@ std::string SizesOf(const v1::Report& report) {
   return sizes.empty() ? "none" : absl::StrJoin(sizes, ",");
 }
 
-// The run's reasons, or that of the first criterion that is not decided; empty: there is none.
-std::string WhyInconclusive(const v1::VerdictReport& verdict) {
-  if (!verdict.reasons().empty()) return absl::StrJoin(verdict.reasons(), "; ");
-  for (const v1::CriterionReport& criterion : verdict.criteria()) {
-    if (criterion.outcome() != v1::OUTCOME_INCONCLUSIVE) continue;
-    return absl::StrCat(criterion.criterion(), criterion.reason().empty() ? "" : ": ", criterion.reason());
-  }
-  return "";
-}
-
 void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<std::string>& warnings) {
   const v1::RunReport& about = run.report.run();
   if (about.state() != v1::RUN_STATE_COMPLETE) {
@@ -270,8 +261,7 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
                                     about.state_reason().empty() ? "" : ": ", about.state_reason()));
   }
   if (run.report.verdict().outcome() == v1::OUTCOME_INCONCLUSIVE) {
-    const std::string why = WhyInconclusive(run.report.verdict());
-    warnings.push_back(absl::StrCat(label, " is INCONCLUSIVE", why.empty() ? "" : ": ", why));
+    warnings.push_back(absl::StrCat(label, " is ", VerdictText(run.report.verdict())));
   }
   for (const v1::HostReport& host : run.report.hosts()) {
     if (host.has_lost()) {

@@ -158,7 +158,8 @@ plimsoll.model = (() => {
   const dash = (number) => [null, [6, 3], [2, 2], [8, 3, 2, 3]][Math.floor(number / 8) % 4];
 
   const read = () => {
-    const {report, configuration, steps, ha} = plimsoll.readData();
+    const {report, cause, configuration, steps, ha} = plimsoll.readData();
+    if (report.verdict) report.verdict.cause = cause || '';
     for (const host of report.hosts) {
       (host.queue_managers || []).forEach((qm, at) => names.set(host.label + '/' + (at + 1), qm.name));
     }

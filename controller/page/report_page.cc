@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/analysis/verdict_cause.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
@@ -217,6 +218,8 @@ class PageData {
     json_.BeginObject();
     json_.Key("report");
     WriteJson(WithoutColumns(), json_);
+    json_.Key("cause");
+    json_.String(PrimaryCause(report_.verdict()));
     json_.Key("configuration");
     json_.BeginArray();
     for (const ConfigurationRow& row : ConfigurationRows(report_)) {

@@ -115,19 +115,16 @@ plimsoll.sheet = (report, rows, steps, ha) => {
     const judged = report.verdict;
     const [tone, sign, word] = summary.VERDICTS[judged ? judged.outcome : 'done'] || summary.VERDICTS.inconclusive;
     const reasons = [
-      ...(report.run.state !== 'complete' ?
-              [report.run.state.replace(/_/g, ' ') + (report.run.state_reason ? ', ' + report.run.state_reason : '')] :
-              []),
       ...(judged && judged.remark ? [judged.remark] : []), ...(judged && judged.warnings ? judged.warnings : []),
-      ...(judged ? judged.reasons : []),
-      ...summary.lostBesides(report, judged ? judged.reasons : [])
-          .map((host) => host.label + ' was lost: ' + host.lost.reason)
+      ...(judged ? summary.otherReasons(judged) : []),
+      ...summary.lostBesides(report).map((host) => host.label + ' was lost: ' + host.lost.reason)
     ];
     return el(
         'div', {class: 'judgement ' + tone},
         el('p', {class: 'word'}, sign + ' ' + word, judged && judged.outcome === 'done' ? ' (no criteria)' : '',
            judged && judged.scope ? ' ' + judged.scope : ''),
-        el('div', {class: 'words'}, reasons.slice(0, MOST.reasons).map((reason) => el('p', {}, cut(reason))),
+        el('div', {class: 'words'}, judged && judged.cause ? el('p', {}, el('strong', {}, cut(judged.cause))) : null,
+           reasons.slice(0, MOST.reasons).map((reason) => el('p', {}, cut(reason))),
            reasons.length > MOST.reasons ? el('p', {}, more(reasons.length, MOST.reasons, 'reason')) : null));
   };
 

@@ -66,32 +66,25 @@ plimsoll.summary = (() => {
     return criterion.steps.map((result) => withReason(result, result.step ? String(result.step) : 'run'));
   };
 
-  // The lost hosts that the verdict's reasons do not name.
-  const lostBesides = (report, reasons) => report.hosts.filter(
-      (host) => host.lost && !reasons.some((reason) => reason.startsWith(host.label + ' was lost')));
+  // The reasons beside the primary cause: of INCONCLUSIVE that is the first of them.
+  const otherReasons = (judged) => (judged.outcome === 'inconclusive' ? judged.reasons.slice(1) : judged.reasons);
+
+  // The lost hosts that the verdict's reasons do not name; an interrupt explains what is missing.
+  const lostBesides = (report) =>
+      (report.run.state === 'interrupted' ?
+           [] :
+           report.hosts.filter(
+               (host) => host.lost &&
+                   !(report.verdict ? report.verdict.reasons : [])
+                        .some((reason) => reason.startsWith(host.label + ' was lost'))));
 
   const verdict = (report) => {
-    const {verdict: judged, run} = report;
+    const {verdict: judged} = report;
     const [tone, sign, word] = VERDICTS[judged ? judged.outcome : 'done'] || VERDICTS.inconclusive;
     const lines = [];
-    if (run.state !== 'complete' && run.id !== '') {
-      const state = run.state.replace(/_/g, ' ');
-      lines.push(
-          el('p', {}, el('strong', {}, 'Incomplete run: '),
-             run.state_reason === '' ? state : state + ', ' + run.state_reason));
-    }
-    const reasons = judged ? judged.reasons : [];
-    for (const reason of reasons) lines.push(el('p', {}, reason));
-    for (const host of lostBesides(report, reasons)) {
+    for (const reason of judged ? otherReasons(judged) : []) lines.push(el('p', {}, reason));
+    for (const host of lostBesides(report)) {
       lines.push(el('p', {}, host.label + ' was lost at ' + format.timeOfDay(host.lost.at) + ': ' + host.lost.reason));
-    }
-    const bound = report.steps.filter((step) => (step.load || []).some((load) => load.bottleneck));
-    if (judged && judged.outcome === 'pass' && !report.limit && bound.length > 0) {
-      lines.push(
-          el('p', {class: 'warning'},
-             'The load generator may be CPU-bound in ' +
-                 (bound.length === 1 ? 'step ' + bound[0].number : bound.length + ' steps') +
-                 '; the criteria hold for the load that was reached.'));
     }
     for (const warning of (judged && judged.warnings) || []) lines.push(el('p', {class: 'warning'}, warning));
     const notes = model.noteCount(report);
@@ -108,7 +101,8 @@ plimsoll.summary = (() => {
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign),
            el('h2', {id: 'verdict-title'}, el('span', {class: 'unseen'}, 'Verdict: '), word),
            judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, ' (no criteria)') : null,
-           judged && judged.scope ? el('span', {}, ' ' + judged.scope) : null),
+           judged && judged.scope ? el('span', {}, ' ' + judged.scope) : null,
+           judged && judged.cause ? el('span', {class: 'cause'}, judged.cause) : null),
         el('div', {class: 'because'},
            report.placement ? el('p', {class: 'answer'}, el('strong', {}, report.placement.answer)) : null,
            rows.length === 0 ? null :
@@ -284,5 +278,5 @@ plimsoll.summary = (() => {
     ];
   };
 
-  return {heading, verdict, lostBesides, keyFigures, sweep, criterionRows, felt, where, VERDICTS};
+  return {heading, verdict, otherReasons, lostBesides, keyFigures, sweep, criterionRows, felt, where, VERDICTS};
 })();

@@ -258,6 +258,12 @@ of the missing part; the same applies where several seconds arrived as one avera
 column), the criterion is INCONCLUSIVE. A run that lost a host, or with a failed write on a host, is INCONCLUSIVE unless a criterion
 such as `hosts>=199` holds; a limit that the measured data exceed is still FAIL.
 
+**A clock at the wrong speed decides nothing.** Latencies come from the clock of their host. If that clock gained and lost more in a
+step than `--max-slew` allows for its length, beside what it lost while its host reported to be suspended, no figure of the step
+passes or fails a criterion: the run is INCONCLUSIVE and names the clock with its speed. Bounds decide, so that a clock within
+`--max-slew` is never accused. If most hosts deviate alike, the controller's own clock is named. `hosts` and `nfs_retransmits`, which no
+clock measures, are decided all the same; so are steps in which the clocks were right.
+
 **Waiting for a CPU decides nothing.** If a host's writers waited for a CPU for more than 5 % of the time, or its recorder ran more than
 50 ms late, that host may be too busy to measure the storage. A criterion then fails only by what waiting cannot explain: latencies by
 more than all writers of the host waited in all, throughput and rates by more than the waiting can have cost. Otherwise it is
@@ -270,6 +276,10 @@ the load to accept ([accept.md](accept.md)).
 no write of it was in flight, is its start delay. A response time fails a criterion only if it exceeds the limit without its start delay,
 however short the delays are. `rate_achieved` and `not_issued` fail only by more writes than the writer could have issued in the time it
 lost that way. Otherwise the criterion is INCONCLUSIVE, and the reason names the longest delay.
+
+**A percentile does not see a stall of a closed loop.** Without a target rate, a writer that hangs for seconds has one slow write among
+thousands. If the step of a PASS had stalls that no criterion about `max`, `stalls` or `longest_stall` tests, a warning stands beside the
+verdict. With a `rate`, the response times of the writes that were overdue show the stall.
 
 Classes of stalls for `stalls[class]` and `longest_stall[class]`: )";
 

@@ -10,6 +10,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/verdict_cause.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "google/protobuf/util/time_util.h"
@@ -118,9 +119,10 @@ void AddDrillCriterion(const v1::CriterionReport& criterion, std::vector<JUnitCa
   if (one.kind == JUnitCase::Kind::kPassed && !criterion.value_text().empty()) one.output = {criterion.value_text()};
 }
 
+// The primary cause, and the reasons beside it.
 std::string WhyInconclusive(const v1::Report& report) {
-  std::vector<std::string> why(report.verdict().reasons().begin(), report.verdict().reasons().end());
-  if (why.empty() && !report.run().state_reason().empty()) why.push_back(report.run().state_reason());
+  std::vector<std::string> why = SecondaryReasons(report.verdict());
+  if (const std::string cause = PrimaryCause(report.verdict()); !cause.empty()) why.insert(why.begin(), cause);
   return why.empty() ? "" : absl::StrCat(": ", absl::StrJoin(why, "; "));
 }
 
@@ -206,7 +208,10 @@ std::string RenderReportJUnit(const v1::Report& report) {
                      verdict.outcome() == v1::OUTCOME_DONE ? "" : WhyInconclusive(report));
   } else if (!verdict.reasons().empty() || (verdict.outcome() != v1::OUTCOME_PASS && IsGreen(suite.cases, 0))) {
     conclusive.kind = JUnitCase::Kind::kError;
-    conclusive.message = absl::StrCat(OutcomeText(verdict.outcome()), WhyInconclusive(report));
+    conclusive.message = absl::StrCat(OutcomeText(verdict), WhyInconclusive(report));
+  }
+  for (const std::string& warning : verdict.warnings()) {
+    conclusive.output.push_back(absl::StrCat("Warning: ", warning));
   }
   suite.cases.push_back(conclusive);
   return RenderJUnitSuite(suite);

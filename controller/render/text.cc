@@ -18,6 +18,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/verdict_cause.h"
 #include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -327,8 +328,7 @@ void AddDoubts(const v1::Report& report, std::string& out) {
   std::vector<std::string> doubts;
   const v1::VerdictReport& verdict = report.verdict();
   if (!verdict.remark().empty()) doubts.push_back(MdText(verdict.remark()));
-  for (const std::string& warning : verdict.warnings()) doubts.push_back(absl::StrCat("Warning: ", MdText(warning)));
-  for (const std::string& reason : verdict.reasons()) doubts.push_back(MdText(reason));
+  for (const std::string& reason : SecondaryReasons(verdict)) doubts.push_back(MdText(reason));
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
     if (!criterion.reason().empty())
       doubts.push_back(absl::StrCat(MdCode(criterion.criterion()), ": ", MdText(criterion.reason())));
@@ -358,13 +358,16 @@ void AddDoubts(const v1::Report& report, std::string& out) {
 std::string RenderMarkdown(const v1::Report& report, const std::string& results) {
   const v1::RunReport& run = report.run();
   std::string out = absl::StrCat("### Plimsoll: ", OutcomeText(report.verdict()), "\n\n");
+  if (const std::string cause = PrimaryCause(report.verdict()); !cause.empty()) {
+    absl::StrAppend(&out, "**", MdText(cause), "**\n\n");
+  }
+  for (const std::string& warning : report.verdict().warnings()) {
+    absl::StrAppend(&out, "**Warning:** ", MdText(warning), "\n\n");
+  }
   if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
   absl::StrAppend(&out, FormatCount(run.hosts()), run.hosts() == 1 ? " host, " : " hosts, ",
                   FormatCount(run.queue_managers()), run.queue_managers() == 1 ? " queue manager" : " queue managers");
   if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
-  if (run.state() != v1::RUN_STATE_COMPLETE && !run.state_reason().empty()) {
-    absl::StrAppend(&out, "; not complete: ", MdText(run.state_reason()));
-  }
   out += "\n";
   if (report.has_limit() || report.has_placement()) {
     out += "\n```text\n";

@@ -66,6 +66,8 @@ std::vector<std::string> TextNotes(const v1::Report& report);
 std::string OutcomeText(v1::Outcome outcome);
 // The same with what it is confined to: "PASS on one kernel; locks between hosts not tested".
 std::string OutcomeText(const v1::VerdictReport& verdict);
+// With its primary cause and the remark: "INCONCLUSIVE: node2 was suspended for 1.5 s".
+std::string VerdictText(const v1::VerdictReport& verdict);
 
 // Adds `text`, which may come from elsewhere, wrapped and indented by two columns.
 void AddIndented(const std::string& text, std::vector<std::string>& lines);

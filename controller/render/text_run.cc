@@ -14,6 +14,7 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/verdict_cause.h"
 #include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -86,17 +87,6 @@ bool IsCpuBound(const v1::StepReport& step) {
                      [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
 }
 
-// What a PASS does not say; "": nothing. A search says so by itself.
-std::string CpuBoundWarning(const v1::Report& report) {
-  if (report.verdict().outcome() != v1::OUTCOME_PASS || report.has_limit()) return "";
-  const auto first = std::find_if(report.steps().begin(), report.steps().end(), IsCpuBound);
-  if (first == report.steps().end()) return "";
-  const auto steps = std::count_if(first, report.steps().end(), IsCpuBound);
-  return absl::StrCat("Warning: the load generator may be CPU-bound in ",
-                      steps == 1 ? absl::StrCat("step ", first->number()) : absl::StrCat(steps, " steps"),
-                      "; the criteria hold for the load that was reached");
-}
-
 }  // namespace
 
 std::string OutcomeText(v1::Outcome outcome) {
@@ -108,30 +98,24 @@ std::string OutcomeText(const v1::VerdictReport& verdict) {
   return absl::StrCat(OutcomeText(verdict.outcome()), verdict.scope().empty() ? "" : " ", verdict.scope());
 }
 
+std::string VerdictText(const v1::VerdictReport& verdict) {
+  const std::string cause = PrimaryCause(verdict);
+  return absl::StrCat(OutcomeText(verdict), cause.empty() ? "" : ": ", cause, verdict.remark().empty() ? "" : ", ",
+                      verdict.remark());
+}
+
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail) {
-  const v1::VerdictReport& verdict = report.verdict();
-  const v1::RunReport& run = report.run();
-  std::string outcome = OutcomeText(verdict);
-  if (!verdict.remark().empty()) absl::StrAppend(&outcome, ", ", verdict.remark());
-  std::vector<std::string> lines = UnderHeading("Verdict", outcome);
-  if (run.state() != v1::RUN_STATE_COMPLETE && !run.id().empty()) {
-    const std::string state = absl::StrReplaceAll(EnumName(*v1::RunState_descriptor(), run.state()), {{"_", " "}});
-    std::string text = absl::AsciiStrToUpper(state);
-    if (run.state_reason() != state) absl::StrAppend(&text, ": ", run.state_reason());
-    AppendLines(UnderHeading("", text), lines);
+  std::vector<std::string> lines = UnderHeading("Verdict", VerdictText(report.verdict()));
+  const std::vector<std::string> reasons = SecondaryReasons(report.verdict());
+  const size_t shown = detail == TextDetail::kFull ? reasons.size() : std::min(reasons.size(), kMostReasons);
+  for (size_t i = 0; i < shown; ++i) AppendLines(UnderHeading("", reasons[i]), lines);
+  if (shown < reasons.size()) {
+    AppendLines(
+        UnderHeading("", absl::StrCat("... and ", FormatCount(reasons.size() - shown), " more reasons (report.txt)")),
+        lines);
   }
-  const auto reasons = static_cast<size_t>(verdict.reasons_size());
-  const size_t shown = detail == TextDetail::kFull ? reasons : std::min(reasons, kMostReasons);
-  for (size_t i = 0; i < shown; ++i) AppendLines(UnderHeading("", verdict.reasons(static_cast<int>(i))), lines);
-  if (shown < reasons) {
-    AppendLines(UnderHeading("", absl::StrCat("... and ", FormatCount(reasons - shown), " more reasons (report.txt)")),
-                lines);
-  }
-  for (const std::string& warning : verdict.warnings()) {
+  for (const std::string& warning : report.verdict().warnings()) {
     AppendLines(UnderHeading("", absl::StrCat("Warning: ", warning)), lines);
-  }
-  if (const std::string warning = CpuBoundWarning(report); !warning.empty()) {
-    AppendLines(UnderHeading("", warning), lines);
   }
   return lines;
 }

@@ -296,10 +296,13 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   options_.progress->StepEnds();
   // An agent may end a step by itself (its lease ran out) before it says what is wrong, or its session breaks.
   if (!stopping_) AwaitReasons();
+  // A host that failed ends the step for itself alone, as one that is lost does.
+  const bool others_went_on =
+      options_.plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE &&
+      !All([](const Host& host) { return host.phase != Host::Phase::kRunning || !host.step_stopped.empty(); });
   for (const auto& host : fleet_.hosts()) {
-    if (cut_short.empty() && host->phase == Host::Phase::kRunning && !host->step_stopped.empty()) {
-      cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
-    }
+    if (!cut_short.empty() || host->phase != Host::Phase::kRunning || host->step_stopped.empty()) continue;
+    if (!others_went_on || !host->fault.has_value()) cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
   }
   v1::JournalRecord record;
   record.mutable_step_end()->set_step(step);

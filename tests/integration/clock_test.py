@@ -45,5 +45,35 @@ class Clock(harness.PlimsollTest):
         self.assertRegex(lines, r"(?m)^  far +\S+ +[\d.]+ +(99999\.9|100000\.0)\d+ +[\d.]+ ")
 
 
+class ClockSpeed(harness.PlimsollTest):
+
+    def agent_at(self, speed, name):
+        return self.agent(name, wrap=("env", f"LD_PRELOAD={harness.binary('clock_speed.so')}",
+                                      f"PLIMSOLL_CLOCK_SPEED={speed}"))
+
+    def verdict_of(self, *hosts, criterion="p99<10s"):
+        run = self.start_run("--hosts", ",".join(host.address for host in hosts), "--duration", "3", "--rate", "100",
+                             "--sync", "none", "--direct", "off", "--require", criterion)
+        return self.result_of(run, run.results, code=3)
+
+    def test_an_agent_whose_clock_runs_at_the_wrong_speed_passes_nothing_and_is_named(self):
+        right = self.agent("right")
+        for speed, name in ((0.5, "half"), (1.05, "fast")):
+            with self.subTest(speed):
+                wrong = self.agent_at(speed, name)
+                result = self.verdict_of(right, wrong)
+                self.assertEqual(result.report["verdict"]["outcome"], "inconclusive")
+                self.assertEqual(result.report["verdict"]["reasons"][0],
+                                 f"{name}'s clock runs at {speed:.2f}x the controller's.")
+                self.assertIn(f"INCONCLUSIVE: {name}'s clock runs at {speed:.2f}x the controller's", result.out)
+                drift = result.report["hosts"][1]["clock"]["drift_ppm"]
+                self.assertLess(abs(drift / 1e6 - (speed - 1)), 0.01)
+                wrong.end()
+
+    def test_what_such_a_clock_shows_as_too_slow_fails_nothing(self):
+        result = self.verdict_of(self.agent_at(2, "double"), criterion="p50<1ns")
+        self.assertEqual(result.report["verdict"]["outcome"], "inconclusive")
+
+
 if __name__ == "__main__":
     harness.main()

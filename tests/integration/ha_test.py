@@ -222,7 +222,7 @@ ha:
         process.await_err(r"round 1 of 1: hang")
         process.signal(signal.SIGINT)
         self.assertEqual(process.finish(), 3, process.err)
-        self.assertIn("INTERRUPTED", process.out)
+        self.assertRegex(process.out, r"^Verdict   INCONCLUSIVE: interrupted\n")
         # The logs were not scanned: whether something is lost is not known.
         criteria = json.loads((self.out / "report.json").read_text())["verdict"]["criteria"]
         self.assertEqual([(one["outcome"], one["value_text"]) for one in criteria if one["criterion"] == "lost==0"],

@@ -6,7 +6,11 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
+
+import faultfs  # noqa: E402
 import harness
 
 BLOCK_BYTES = 64 << 10
@@ -143,6 +147,34 @@ class LostAgent(harness.PlimsollTest):
         for scope in harness.scopes(result.report["steps"][0], "host"):
             self.assertGreater(scope["writes"], 0, scope)
         self.assert_nothing_left()
+
+
+class FailedWrite(harness.PlimsollTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        faultfs.own_mounts()
+
+    def test_a_write_that_fails_on_one_host_is_forgiven_where_enough_hosts_go_on(self):
+        fs = faultfs.mounted(self)
+        agents = [self.agent(name, root=fs.mountpoint) for name in ("gamma", "delta")]
+        fs.fault(f"write *.LOG pid={agents[1].agent_pid} after=2000 error=EIO")
+        for required, code in ((("hosts>=1",), 0), (("hosts>=2",), 1), ((), 3)):
+            with self.subTest(required):
+                criteria = [word for one in ("iops>=1", *required) for word in ("--require", one)]
+                run = self.start_run("--hosts", ",".join(agent.address for agent in agents), "--duration", "6",
+                                     "--bsize", "4k", *criteria, dir=fs.mountpoint)
+                report = self.result_of(run, run.results, code=code).report
+                (step,) = report["steps"]
+                self.assertEqual((step["cut_short"], report["run"]["state"]), ("", "complete"))
+                gamma, delta = harness.scopes(step, "host")
+                self.assertEqual((gamma["measured_ns"], "data_until" in gamma), (6_000_000_000, False))
+                self.assertIn("data_until", delta)
+                told = report["notes"] if code == 0 else report["verdict"]["reasons"]
+                self.assertTrue(any("delta/qm1 failed: " in text for text in told), told)
+            fs.clear()
+            fs.fault(f"write *.LOG pid={agents[1].agent_pid} after=2000 error=EIO")
 
 
 if __name__ == "__main__":

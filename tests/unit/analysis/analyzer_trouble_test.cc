@@ -251,6 +251,39 @@ TEST(AnalyzerTrouble, AWriteInFlightFailsALimitThatItBreaksForCertainAndNoOther)
   EXPECT_EQ(criteria[3].qm(), 1U);
 }
 
+// Writes that were never issued have no start that would show how late they are.
+TEST(AnalyzerTrouble, TheBacklogIsAsLongAsTheOldestWriteThatWasNeverIssuedHadBeenDue) {
+  SimRun run = TwoHosts(3 * kNsPerSecond);
+  run.hosts.resize(1);
+  SimHost& host = run.hosts.front();
+  host.steps[0].resize(1);
+  host.rate_per_second = 400;
+  // The last write hangs from 0.5 s to the end.
+  host.steps[0][0] = testing::ClosedLoop(kNsPerSecond / 2, 1'500'000, [](uint64_t number, int64_t) {
+    return number == 200 ? 2'505 * kNsPerMs : kNsPerMs;
+  });
+  host.not_issued = 998;
+  host.not_issued_age_ns = 2'500 * kNsPerMs;
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_THAT(report.notes(), Contains(HasSubstr("998 writes not issued at the end, backlog of up to 2.500 s")));
+  const v1::RateReport& rate = Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).rate();
+  EXPECT_EQ(rate.max_behind_writes(), 998U);
+  EXPECT_EQ(rate.max_behind_ns(), 2'500'000'000U);
+}
+
+TEST(AnalyzerTrouble, WhereNothingWasWrittenThereIsNoFairness) {
+  SimRun run = TwoHosts();
+  for (SimHost& host : run.hosts) {
+    for (testing::SimWriter& writer : host.steps[0]) writer.clear();
+  }
+  run.cut_short = "interrupted";
+  EXPECT_FALSE(Analyze(MakeJournal(run)).steps(0).has_fairness());
+  run.hosts[1].steps[0][0] = Steady(run.duration_ns, kNsPerMs);
+  const v1::Report report = Analyze(MakeJournal(run));
+  EXPECT_DOUBLE_EQ(report.steps(0).fairness().queue_managers(), 0.25);
+  EXPECT_DOUBLE_EQ(report.steps(0).fairness().hosts(), 0.5);
+}
+
 TEST(AnalyzerTrouble, AnInterruptedRunSaysSo) {
   SimRun run = TwoHosts();
   run.cut_short = "interrupted";

@@ -32,9 +32,8 @@ v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, u
     totals.set_latency_max_ns(std::max(totals.latency_max_ns(), latency_ns));
   }
   if (host.not_issued > 0) {
-    // Each of them had been due for a second.
     Histogram ages;
-    ages.RecordN(static_cast<uint64_t>(kNsPerSecond), host.not_issued);
+    ages.RecordN(static_cast<uint64_t>(host.not_issued_age_ns), host.not_issued);
     totals.set_not_issued(host.not_issued);
     *totals.mutable_not_issued_age() = ages.ToProto();
   }
@@ -156,7 +155,9 @@ class JournalMaker {
       for (int64_t i = 0; i < 4; ++i) {
         v1::ProbeResult& probe = *batch.add_probes();
         const int64_t sent_ns = from_ns + i * kNsPerMs;
-        const int64_t agent_ns = sent_ns + kOneWayNs + run_.hosts[number].clock_ahead_ns;
+        const SimHost& host = run_.hosts[number];
+        const int64_t gain_ns = host.clock_gain_ns ? host.clock_gain_ns(sent_ns + kOneWayNs - kRunBeginNs) : 0;
+        const int64_t agent_ns = sent_ns + kOneWayNs + host.clock_ahead_ns + gain_ns;
         probe.set_sent_ns(sent_ns);
         probe.set_agent_received_ns(agent_ns);
         probe.set_agent_sent_ns(agent_ns);

@@ -290,6 +290,33 @@ TEST(ClockFitBound, HoldsOverDaysInBoundedMemory) {
   EXPECT_EQ(moments.outside, 0);
 }
 
+// What a clock gained and lost at least is never more than it did: no more than the slew allows, beside its steps.
+TEST(ClockFitBound, NoMoreChangeIsCountedThanTheClockMade) {
+  int stepped = 0;
+  for (uint64_t seed = 20'000; seed < 22'000; ++seed) {
+    std::mt19937_64 random(seed);
+    const Trial trial = SparseSteps(random);
+    const auto nothing = [](int64_t, int64_t) { return int64_t{0}; };
+    const auto span_ns = static_cast<uint64_t>(trial.end_ns() - trial.begin_ns());
+    const int64_t from_ns = trial.begin_ns() + static_cast<int64_t>(random() % span_ns);
+    const int64_t to_ns = from_ns + static_cast<int64_t>(random() % span_ns);
+    const ClockChange change = trial.fit.ChangeOver(from_ns, to_ns, nothing);
+    long double gained_ns = 0;
+    long double lost_ns = 0;
+    for (const int64_t step_ns : trial.clock.steps()) {
+      const long double by_ns = trial.clock.OffsetAt(step_ns) - trial.clock.OffsetAt(step_ns - 1);
+      (by_ns > 0 ? gained_ns : lost_ns) += std::abs(by_ns) + 1;
+    }
+    const auto allowed_ns = static_cast<long double>(change.allowed_ns + 2);
+    ASSERT_LE(static_cast<long double>(change.gained_ns), gained_ns + allowed_ns) << "seed " << seed;
+    ASSERT_LE(static_cast<long double>(change.lost_ns), lost_ns + allowed_ns) << "seed " << seed;
+    ASSERT_LE(static_cast<long double>(change.gained_ns + change.lost_ns), gained_ns + lost_ns + allowed_ns)
+        << "seed " << seed;
+    stepped += change.gained_ns + change.lost_ns > change.allowed_ns ? 1 : 0;
+  }
+  EXPECT_GE(stepped, 200);
+}
+
 // Ten hosts are probed ten times a second each for a day.
 TEST(ClockFitBound, IsAsNarrowInEveryHourOfADay) {
   constexpr uint64_t kSeed = 12;

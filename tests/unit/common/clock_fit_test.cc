@@ -222,6 +222,69 @@ TEST(ClockFit, ReportsNoDriftOfLessThanASecond) {
   EXPECT_EQ(fit.DriftPpm(), 0);
 }
 
+int64_t NoPause(int64_t /*from_ns*/, int64_t /*to_ns*/) {
+  return 0;
+}
+
+TEST(ClockFit, AddsUpWhatAClockAtTheWrongSpeedGainsOrLoses) {
+  for (const double speed : {0.5, 0.95, 0.998, 1.002, 1.02, 2.0}) {
+    constexpr uint64_t kSeed = 8;
+    std::mt19937_64 random(kSeed);
+    SimulatedClock clock(0, 5 * kSecond);
+    clock.Slew(0, (speed - 1) * 1e6);
+    ClockFit fit(500);
+    const Network network;
+    for (int64_t now_ns = 0; now_ns <= 5 * kSecond; now_ns += 100 * kMs) fit.Add(network.Probe(clock, now_ns, random));
+    const ClockChange change = fit.ChangeOver(kSecond, 4 * kSecond, NoPause);
+    const double length_ns = static_cast<double>(change.length_ns);
+    EXPECT_NEAR(length_ns, 3e9, 0.3e9);
+    EXPECT_NEAR(static_cast<double>(change.net_ns) / length_ns, speed - 1, 0.02 * std::abs(speed - 1) + 1e-4);
+    EXPECT_NEAR(static_cast<double>(change.gained_ns - change.lost_ns) / length_ns, speed - 1, 2e-4);
+    EXPECT_GT(change.gained_ns + change.lost_ns, change.allowed_ns) << speed;
+    EXPECT_TRUE(change.gained_ns == 0 || change.lost_ns == 0);
+    EXPECT_LT(change.largest_ns, (change.gained_ns + change.lost_ns) / 4);
+  }
+}
+
+TEST(ClockFit, AddsUpGainsAndLossesThatCancelEachOtherOut) {
+  SimulatedClock clock(0, 0);
+  for (int64_t i = 0; i < 6; ++i) clock.Slew(i * kSecond, i % 2 == 0 ? 20'000 : -20'000);
+  ClockFit fit(500);
+  for (int64_t now_ns = 0; now_ns <= 6 * kSecond; now_ns += 100 * kMs) {
+    fit.Add(Exchange(now_ns, static_cast<int64_t>(clock.OffsetAt(now_ns + 50'000))));
+  }
+  const ClockChange change = fit.ChangeOver(0, 6 * kSecond, NoPause);
+  EXPECT_NEAR(static_cast<double>(change.net_ns), 0, 1e6);
+  EXPECT_NEAR(static_cast<double>(change.gained_ns), 60e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(change.lost_ns), 60e6, 1e6);
+}
+
+TEST(ClockFit, DoesNotCountWhatAClockLosesWhileItsHostIsSuspended) {
+  ClockFit fit(500);
+  const auto offset_ns = [](int64_t now_ns) { return now_ns < 2 * kSecond ? 0 : -300 * kMs; };
+  for (int64_t now_ns = 0; now_ns <= 4 * kSecond; now_ns += 100 * kMs) fit.Add(Exchange(now_ns, offset_ns(now_ns)));
+  const auto paused = [](int64_t length_ns) {
+    return [length_ns](int64_t from_ns, int64_t to_ns) {
+      return from_ns < 2 * kSecond && to_ns > 1'650 * kMs && from_ns > 1'850 * kMs ? length_ns : 0;
+    };
+  };
+  EXPECT_NEAR(static_cast<double>(fit.ChangeOver(0, 4 * kSecond, paused(0)).lost_ns), 300e6, 0.2e6);
+  EXPECT_NEAR(static_cast<double>(fit.ChangeOver(0, 4 * kSecond, paused(100 * kMs)).lost_ns), 200e6, 0.2e6);
+  EXPECT_EQ(fit.ChangeOver(0, 4 * kSecond, paused(300 * kMs)).lost_ns, 0);
+  // Before and after the step the clock runs well.
+  EXPECT_EQ(fit.ChangeOver(0, kSecond, NoPause).lost_ns, 0);
+  EXPECT_EQ(fit.ChangeOver(3 * kSecond, 4 * kSecond, NoPause).lost_ns, 0);
+  EXPECT_EQ(fit.ChangeOver(0, 4 * kSecond, NoPause).gained_ns, 0);
+}
+
+TEST(ClockFit, KnowsNoChangeWithoutTwoExchanges) {
+  ClockFit fit(500);
+  EXPECT_EQ(fit.ChangeOver(0, kSecond, NoPause).length_ns, 0);
+  fit.Add(Exchange(0, 0));
+  const ClockChange change = fit.ChangeOver(INT64_MIN, INT64_MAX, NoPause);
+  EXPECT_EQ(change.gained_ns + change.lost_ns + change.net_ns + change.largest_ns, 0);
+}
+
 TEST(ClockFit, AnswersTheFarthestQuestions) {
   ClockFit fit(500'000);
   for (int i = 0; i < 5; ++i) fit.Add(Exchange(i * kSecond, 1'000));

@@ -175,14 +175,14 @@ TEST(ColorFirst, LeavesWhatFollowsTwoDashesAlone) {
 
 TEST(PaintVerdicts, PaintsTheVerdictAndTheResultsOfCriteriaAlone) {
   const std::string report =
-      "Verdict   FAIL\n          PASS is no word of this\n\nCriteria, with the worst value of each step\n"
+      "Verdict   FAIL: p99<10ms\n          PASS is no word of this\n\nCriteria, with the worst value of each step\n"
       "  criterion  result\n  p99<10ms   PASS    FAIL\n  PASSING    INCONCLUSIVE\n\nNotes\n  FAIL stays\n";
   EXPECT_EQ(PaintVerdicts(report, false), report);
-  EXPECT_EQ(
-      PaintVerdicts(report, true),
-      "Verdict   \033[31mFAIL\033[0m\n          PASS is no word of this\n\nCriteria, with the worst value of each "
-      "step\n  criterion  result\n  p99<10ms   \033[32mPASS\033[0m    FAIL\n"
-      "  PASSING    \033[33mINCONCLUSIVE\033[0m\n\nNotes\n  FAIL stays\n");
+  EXPECT_EQ(PaintVerdicts(report, true),
+            "Verdict   \033[31mFAIL\033[0m: p99<10ms\n          PASS is no word of this\n\nCriteria, with the worst "
+            "value of each "
+            "step\n  criterion  result\n  p99<10ms   \033[32mPASS\033[0m    FAIL\n"
+            "  PASSING    \033[33mINCONCLUSIVE\033[0m\n\nNotes\n  FAIL stays\n");
 }
 
 TEST(WrapHelp, BreaksDescriptionsBetweenWordsWithinTheWidth) {

@@ -95,6 +95,19 @@ TEST_F(CoordinatorTest, SaysWhyAnAgentEndedAStepByItself) {
   EXPECT_THAT(ends[0].step_end().cut_short(), HasSubstr("the lease ran out"));
 }
 
+TEST_F(CoordinatorTest, AHostThatFailsEndsTheStepForItselfAlone) {
+  plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_CONTINUE);
+  plan_.add_block_size_bytes(8192);
+  scripts_[1].ends_early = "qm1: pwritev2 /fake/S0000001.LOG: Input/output error (5)";
+  EXPECT_FALSE(Run().has_value());
+  const auto ends = Records(v1::JournalRecord::kStepEnd);
+  ASSERT_EQ(ends.size(), 2U);
+  for (const v1::JournalRecord& end : ends) EXPECT_EQ(end.step_end().cut_short(), "");
+  EXPECT_EQ(Records(v1::JournalRecord::kRunEnd).at(0).run_end().cut_short(), "");
+  EXPECT_THAT(diaries_[0], ElementsAre("open", "prepare", "arm 0", "arm 1", "release"));
+  EXPECT_THAT(diaries_[1], Not(Contains("arm 1")));
+}
+
 // As after a controller that was frozen: what the agents say of their ends may come after the step's last totals.
 TEST_F(CoordinatorTest, ARunWhoseHostsAllEndedTheStepByThemselvesIsNotComplete) {
   plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_CONTINUE);

@@ -1,0 +1,36 @@
+// Clocks that did not keep the pace while a step was measured: latencies come from them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/clock_fit.h"
+#include "controller/analysis/host_facts.h"
+#include "controller/analysis/timeline.h"
+
+namespace plimsoll {
+
+struct HostClockChange {
+  std::string label;
+  ClockChange change;
+};
+
+// Whether the clock certainly gained and lost more than --max-slew allows.
+bool IsWrongPace(const ClockChange& change);
+// By how much the clock gains, in parts per million.
+double PacePpm(const ClockChange& change);
+
+// What is wrong, as half a sentence each: "node2's clock runs at 0.50x the controller's". If most hosts deviate alike,
+// the controller's own clock is named in their place.
+std::vector<std::string> WrongClocks(const std::vector<HostClockChange>& hosts);
+
+// The same over a whole drill: there faults suspend hosts, whose clocks stop meanwhile, so that only a clock that is
+// off its pace for most of the time is wrong.
+std::vector<std::string> WrongClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
+                                            int64_t to_ns);
+
+// "its clock lost 1.498 s in 3.004 s; --max-slew (500 ppm) allows 0.002 s".
+std::string PaceFigures(const ClockChange& change, double max_slew_ppm);
+
+}  // namespace plimsoll

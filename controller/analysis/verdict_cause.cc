@@ -1,0 +1,224 @@
+#include "controller/analysis/verdict_cause.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "common/algorithm.h"
+#include "controller/analysis/judge.h"
+#include "controller/plan/criteria.h"
+
+namespace plimsoll {
+namespace {
+
+// Kinds of reasons, the primary ones first; those of kinds that are not listed follow.
+constexpr const char* kOrder[] = {
+    kInterruptedReason,  // explains whatever is missing
+    "damage",            // of the journal: nothing else is certain
+    "journal",           // which ends before the run does
+    kClockPaceReason,    // every latency of the step is wrong
+    "lost",
+    "fault",
+    kSuspendedReason,
+    "ring",   // a load generator that was the bottleneck
+    "clock",  // too coarse
+    "silent",
+    "absent",
+    "in flight",
+    "malformed",
+    "totals",
+    "accounted",
+    "run",  // ended early, or lacks steps: because of what is above, where that is known
+    "step",
+};
+
+std::ptrdiff_t PlaceInOrder(const Reason& reason) {
+  return std::find(std::begin(kOrder), std::end(kOrder), reason.kind) - std::begin(kOrder);
+}
+
+// The sentence to continue "INCONCLUSIVE: ".
+std::string AsPhrase(const std::string& sentence) {
+  std::string phrase(absl::StripPrefix(absl::StripSuffix(sentence, "."), "The run ended early: "));
+  for (const char* const word : {"The ", "Only ", "Step ", "Not ", "No ", "Nothing ", "Left out", "Round "}) {
+    if (absl::StartsWith(phrase, word)) phrase[0] = static_cast<char>(phrase[0] - 'A' + 'a');
+  }
+  return phrase;
+}
+
+// Whether the load generator may have caused the figure that leaves a criterion undecided.
+bool IsGeneratorDoubt(const std::string& reason) {
+  return absl::StrContains(reason, "the load generator");
+}
+
+bool IsSuspended(const v1::HostLoadReport& load) {
+  // A host that is short of CPU suspends its agent, too: then the waiting is the cause.
+  const double waited_ns = load.writer_cpu_wait_percent() / 100 * static_cast<double>(load.sampled_ns());
+  return !load.bottleneck().empty() && static_cast<double>(load.paused_ns()) > waited_ns;
+}
+
+std::string InSteps(const std::vector<const v1::StepReport*>& steps) {
+  return steps.size() == 1 ? absl::StrCat("in step ", steps.front()->number())
+                           : absl::StrCat("in ", steps.size(), " steps");
+}
+
+bool IsCpuBound(const v1::StepReport& step) {
+  return std::any_of(step.load().begin(), step.load().end(),
+                     [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
+}
+
+bool HasClosedLoop(const v1::StepReport& step) {
+  return std::any_of(step.scopes().begin(), step.scopes().end(), [](const v1::ScopeReport& scope) {
+    return scope.kind() == v1::SCOPE_KIND_QM && scope.latency().count() > 0 && !scope.has_rate();
+  });
+}
+
+// Whether the criterion fails, or may fail, for a stall of that class in the step.
+bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallClass stall_class) {
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  if (!criterion.ok()) return false;
+  if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != step.block_size_bytes()) return false;
+  if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
+  if (criterion->metric == Metric::kMax) return true;
+  if (criterion->metric != Metric::kStalls && criterion->metric != Metric::kLongestStall) return false;
+  // Of a single host nobody knows whether it was the storage or the path: either class leaves it undecided.
+  return criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED || criterion->stall_class == stall_class ||
+         (stall_class == v1::STALL_CLASS_SINGLE_HOST &&
+          (criterion->stall_class == v1::STALL_CLASS_ALL_HOSTS || criterion->stall_class == v1::STALL_CLASS_ONE_HOST));
+}
+
+bool HasUntestedStalls(const v1::Report& report, const v1::StepReport& step) {
+  if (!HasClosedLoop(step)) return false;
+  return std::any_of(step.stalls().classes().begin(), step.stalls().classes().end(), [&](const v1::StallCount& stalls) {
+    const auto& criteria = report.verdict().criteria();
+    return stalls.count() > 0 && std::none_of(criteria.begin(), criteria.end(), [&](const auto& criterion) {
+             return TestsStalls(criterion.criterion(), step, stalls.stall_class());
+           });
+  });
+}
+
+std::string UntestedStalls(const std::vector<const v1::StepReport*>& steps) {
+  uint64_t count = 0;
+  int64_t longest_ns = 0;
+  for (const v1::StepReport* const step : steps) {
+    count += step->stalls().count();
+    for (const v1::StallReport& stall : step->stalls().stalls()) longest_ns = std::max(longest_ns, stall.length_ns());
+  }
+  return absl::StrFormat(
+      "%d %s of up to %.3f s %s: in a closed loop a stall is one slow write among many, and no criterion "
+      "tests max, stalls or response times.",
+      count, count == 1 ? "stall" : "stalls", static_cast<double>(longest_ns) / 1e9, InSteps(steps));
+}
+
+}  // namespace
+
+bool IsInterrupted(const v1::RunEnd& end) {
+  return end.cut_short().rfind("interrupted", 0) == 0;
+}
+
+NoteBook RunReasons(const v1::Report& report, const v1::RunBegin* run, const v1::RunEnd* end, bool mid_step) {
+  NoteBook reasons;
+  if (run == nullptr) {
+    reasons.Add("journal", "The journal ends before the run began.");
+  } else if (end == nullptr) {
+    const int step = mid_step ? static_cast<int>(report.steps().rbegin()->number()) : 0;
+    reasons.Add("journal", step == 0
+                               ? std::string("The journal ends before the run does.")
+                               : absl::StrCat("The journal ends in step ", step,
+                                              step > run->steps_size() ? std::string(".")
+                                                                       : absl::StrCat(" of ", run->steps_size(), ".")));
+  } else if (!end->cut_short().empty()) {
+    reasons.Add(IsInterrupted(*end) ? kInterruptedReason : "run",
+                absl::StrCat("The run ended early: ", Sentence(end->cut_short())));
+  } else if (report.steps_size() < run->steps_size()) {
+    reasons.Add("run", absl::StrCat("Only ", report.steps_size(), " of ", run->steps_size(), " steps ran."));
+  }
+  for (const v1::StepReport& step : report.steps()) {
+    // The run mostly ends for the same reason, and has reported it.
+    if (!step.cut_short().empty() && !(end != nullptr && end->cut_short() == step.cut_short())) {
+      reasons.Add("step", absl::StrCat("Step ", step.number(), " ended early: ", Sentence(step.cut_short())));
+    }
+  }
+  return reasons;
+}
+
+void OrderReasons(std::vector<Reason>& reasons) {
+  StableSort(reasons, [](const Reason& a, const Reason& b) { return PlaceInOrder(a) < PlaceInOrder(b); });
+  if (!reasons.empty() && reasons.front().kind == kInterruptedReason) reasons.resize(1);
+}
+
+std::vector<std::string> SuspendedHosts(const v1::Report& report) {
+  std::map<uint32_t, bool> doubted;
+  for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
+    for (const v1::CriterionStepReport& result : criterion.steps()) {
+      doubted[result.step()] |= result.outcome() == v1::OUTCOME_INCONCLUSIVE && IsGeneratorDoubt(result.reason());
+    }
+  }
+  const bool all = report.limit().cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR ||
+                   std::any_of(report.verdict().reasons().begin(), report.verdict().reasons().end(), IsGeneratorDoubt);
+  std::vector<std::pair<int64_t, std::string>> hosts;
+  for (const v1::StepReport& step : report.steps()) {
+    if (!all && !doubted[step.number()]) continue;
+    for (const v1::HostLoadReport& load : step.load()) {
+      if (IsSuspended(load)) hosts.emplace_back(load.paused_ns(), load.host());
+    }
+  }
+  StableSort(hosts, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> sentences;
+  for (const auto& [paused_ns, host] : hosts) {
+    const double seconds = static_cast<double>(paused_ns) / 1e9;
+    sentences.push_back(
+        absl::StrCat(host, " was suspended for ",
+                     seconds >= 1 ? absl::StrFormat("%.1f s.", seconds) : absl::StrFormat("%.0f ms.", seconds * 1e3)));
+  }
+  return sentences;
+}
+
+std::string PrimaryCause(const v1::VerdictReport& verdict) {
+  if (verdict.outcome() == v1::OUTCOME_INCONCLUSIVE && !verdict.reasons().empty()) return AsPhrase(verdict.reasons(0));
+  if (verdict.outcome() != v1::OUTCOME_INCONCLUSIVE && verdict.outcome() != v1::OUTCOME_FAIL) return "";
+  for (const v1::CriterionReport& criterion : verdict.criteria()) {
+    if (criterion.outcome() != verdict.outcome()) continue;
+    std::string cause = criterion.criterion();
+    if (verdict.outcome() == v1::OUTCOME_FAIL) {
+      const std::string place = FormatPlace(criterion.step(), criterion.host(), criterion.qm(), criterion.storage(),
+                                            criterion.queue_manager());
+      if (!criterion.value_text().empty()) absl::StrAppend(&cause, ": ", criterion.value_text());
+      if (!place.empty()) absl::StrAppend(&cause, ", ", place);
+    }
+    if (!criterion.reason().empty()) absl::StrAppend(&cause, ": ", criterion.reason());
+    return cause;
+  }
+  return "";
+}
+
+std::vector<std::string> SecondaryReasons(const v1::VerdictReport& verdict) {
+  const bool first_is_cause = verdict.outcome() == v1::OUTCOME_INCONCLUSIVE && !verdict.reasons().empty();
+  return {verdict.reasons().begin() + (first_is_cause ? 1 : 0), verdict.reasons().end()};
+}
+
+std::vector<std::string> VerdictWarnings(const v1::Report& report) {
+  if (report.verdict().outcome() != v1::OUTCOME_PASS) return {};
+  std::vector<const v1::StepReport*> bound;
+  std::vector<const v1::StepReport*> stalled;
+  for (const v1::StepReport& step : report.steps()) {
+    // A search names its load generator itself, and only the step of its answer is one that passed.
+    if (!report.has_limit() && IsCpuBound(step)) bound.push_back(&step);
+    if (report.has_limit() && step.number() != report.limit().step()) continue;
+    if (HasUntestedStalls(report, step)) stalled.push_back(&step);
+  }
+  std::vector<std::string> warnings;
+  if (!bound.empty()) {
+    warnings.push_back(absl::StrCat("The load generator may be CPU-bound ", InSteps(bound),
+                                    "; the criteria hold for the load that was reached."));
+  }
+  if (!stalled.empty()) warnings.push_back(UntestedStalls(stalled));
+  return warnings;
+}
+
+}  // namespace plimsoll
