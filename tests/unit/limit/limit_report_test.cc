@@ -240,10 +240,11 @@ TEST(LimitReport, LoadsHaveOneStyleOfDigitsAndEachEndOfTheIntervalIsNamed) {
   report.mutable_limit()->set_iops(3076);
   std::string text = Text(report);
   absl::RemoveExtraAsciiWhitespace(&text);
-  EXPECT_THAT(text, AllOf(HasSubstr("Limit 1,538 writes/s per queue manager, 3,076 writes/s of all hosts, held"),
-                          HasSubstr("Interval from 1,538 to 1,923 writes/s per queue manager; 1,538 meets the criteria, "
-                                    "1,923 exceeds them"),
-                          HasSubstr("Knee 307.6 writes/s per queue manager")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("Limit 1,538 writes/s per queue manager, 3,076 writes/s of all hosts, held"),
+                    HasSubstr("Interval from 1,538 to 1,923 writes/s per queue manager; 1,538 meets the criteria, "
+                              "1,923 exceeds them"),
+                    HasSubstr("Knee 307.6 writes/s per queue manager")));
 }
 
 TEST(LimitReport, OneHostThatIsSlowByItselfIsItsPath) {

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Queues, LimitSimulation,
 
 // Criteria about an average: of a server near saturation, where what delays one write delays the next thousand, and of
 // one that pauses every two seconds on average, where most steps of three seconds have an average that is far from the
-// long run's.
+// long run's. A step without a pause shows nothing of those that come, so that some of these searches are inconclusive.
 struct AverageCase {
   const char* name;
   SimulatedQueue queue;
@@ -114,7 +114,12 @@ struct AverageCase {
 
 class LimitOfAnAverage : public ::testing::TestWithParam<AverageCase> {
  protected:
-  static int Covered(int seeds) {
+  // How many searches pass, and how many of those without the limit in their interval.
+  struct Passed {
+    int all = 0;
+    int wrong = 0;
+  };
+  static Passed Search(int seeds) {
     const AverageCase& one = GetParam();
     SimulatedSearch search;
     search.queue = one.queue;
@@ -122,29 +127,33 @@ class LimitOfAnAverage : public ::testing::TestWithParam<AverageCase> {
     search.plan.set_duration_ns(one.duration_s * kNsPerSecond);
     search.plan.mutable_limit()->set_budget_ns(900 * kNsPerSecond);
     const double truth = RateAtMean(search.queue, one.limit_ns);
-    int covered = 0;
+    Passed passed;
     for (int seed = 1; seed <= seeds; ++seed) {
       search.seed = static_cast<uint64_t>(seed);
       const v1::Report report = RunSearch(search);
       const v1::LimitReport& limit = report.limit();
       const bool covers = limit.limit() <= truth && (!limit.has_exceeded_at() || truth <= limit.exceeded_at());
-      covered += covers ? 1 : 0;
-      if (!covers || std::getenv("VERBOSE") != nullptr) {
+      const bool pass = report.verdict().outcome() == v1::OUTCOME_PASS;
+      passed.all += pass ? 1 : 0;
+      passed.wrong += pass && !covers ? 1 : 0;
+      if ((pass && !covers) || std::getenv("VERBOSE") != nullptr) {
         std::printf("seed %d: found %.1f, exceeded at %.1f, truth %.1f, %d steps, %s%s\n", seed, limit.limit(),
                     limit.exceeded_at(), truth, report.steps_size(),
                     v1::Outcome_Name(report.verdict().outcome()).c_str(), limit.held() ? ", held" : "");
       }
     }
-    return covered;
+    return passed;
   }
 };
 
-TEST_P(LimitOfAnAverage, IsInTheIntervalWithFiveSeeds) {
-  EXPECT_GE(Covered(5), 4);
+TEST_P(LimitOfAnAverage, IsInTheIntervalOfEachPassWithFiveSeeds) {
+  EXPECT_EQ(Search(5).wrong, 0);
 }
 
-TEST_P(LimitOfAnAverage, IsInTheIntervalIn95OfAHundredSeeds) {
-  EXPECT_GE(Covered(100), 95);
+TEST_P(LimitOfAnAverage, IsInTheIntervalOfAPassOrThereIsNoneIn95OfAHundredSeeds) {
+  const Passed passed = Search(100);
+  EXPECT_LE(passed.wrong, 5);
+  EXPECT_GE(passed.all, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(
