@@ -370,15 +370,15 @@ class Ab(harness.PlimsollTest):
             (("--dir", self.dir), "sync=dsync,sink", "sink"),
             ((), f"dir={self.dir},{self.dir}/", "both values name the same directory"),
             (("--between", "true"), None, "--between runs a command on this machine: read it, and pass --allow-commands"),
-            (("--stop-on", "max"), None, '--stop-on: "max" is not one of'),
-            (("--differs", "speed"), None, '--differs: "speed" is not an option of a plan'),
+            (("--stop-on", "max"), None, "--stop-on: 'max' is not one of"),
+            (("--differs", "speed"), None, "--differs: 'speed' is not an option of a plan"),
             (("--names", "x"), None, "--names: 1 for 2 sides"),
             (("--toggle", "2s"), None, "--toggle measures both sides in one run: it takes one plan, or none, and no --vary"),
             (("--dir", self.dir, "--toggle", "2s"), "none", "--toggle needs --between"),
             (("--dir", self.dir, "--toggle", "2s", "--between", "true", "--allow-commands",
               "--repeat", "2"), "none",
              "--toggle measures each step once a side and round: leave out --until-steady and --repeat"),
-            (("--dir", self.dir, "--toggle", "1ms"), "none", '--toggle: "1ms" is not a time from 500ms to 1h'),
+            (("--dir", self.dir, "--toggle", "1ms"), "none", "--toggle: '1ms' is not a time from 500ms to 1h"),
         ):
             with self.subTest(message):
                 result = self.ab(*arguments, vary=vary, code=2)

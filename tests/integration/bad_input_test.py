@@ -108,8 +108,8 @@ class BadInput(harness.PlimsollTest):
         file.write_text("name: x\n")
         for command in (("storage", file), ("fsck", file)):
             self.assertEqual(self.refused(*command), f"plimsoll: DIR: {file} is not a directory; pass another DIR")
-        for command in (("clean",), ("run",), ("mqldt", "--bsize", "4K"), ("limit", "--require", "p99:1s"),
-                        ("accept", "--require", "p99:1s")):
+        for command in (("clean",), ("run",), ("limit", "--require", "p99:1s"),
+                        ("accept", "--require", "p99:1s", "--require", "max:1s")):
             line = self.refused(*command, "--dir", file)
             self.assertEqual(line, f"plimsoll: --dir: {file} is not a directory; pass another --dir")
         # And the other way round.

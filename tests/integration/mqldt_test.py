@@ -210,7 +210,7 @@ class Mqldt(harness.PlimsollTest):
             ((*small, "-b", "4K", "-z", "5ms"), "--delay: '5ms' is"),
             ((*small, "-b", "4K", "-p", "1025"), "--backgroundThreads: '1025' is"),
             ((*small, "-b", "4K", "-f", "a/b"), "--filePrefix 'a/b' is not a plain name"),
-            ((*small, "-b", "4K", "-f", "-a"), "--filePrefix"),
+            ((*small, "-b", "4K", "-f", "-x"), "--filePrefix"),
             ((*small, "-b", "4K", "-f", "x" * 65), "--filePrefix"),
             ((*small, "-b", "4K", "-q", "0"), "--qm: '0' is"),
             ((*small, "-b", "4K", "-s", str(1 << 40), "-n", "511"), "qm1: the storage below"),

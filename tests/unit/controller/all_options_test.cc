@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/command_line.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 
@@ -23,6 +24,7 @@ using ::testing::StartsWith;
 class AllOptionsTest : public ::testing::Test {
  protected:
   AllOptionsTest() {
+    WrapHelp(app_);
     AddColorOption(app_, line_);
     for (const auto add_command : kCommands) add_command(app_, line_);
   }
