@@ -78,7 +78,7 @@ class Scene(harness.PlimsollTest):
 
     def start_the_run(self):
         self.run_process = self.start_plimsoll("run", "--hosts", f"{self.alpha_address},{self.beta_address}", "--dir", self.dir,
-                                               "--out", self.out, *self.row.arguments(),
+                                               "--out", self.out, "--full", *self.row.arguments(),
                                                wrap=[*self.on_controller, *harness.ahead()])
         return self.run_process
 

@@ -97,9 +97,10 @@ TEST(AcceptVerdict, EachReasonIsOneSentenceAndAnItemOfAList) {
   EXPECT_THAT(report.reasons(),
               ElementsAre("limit, run 3: INCONCLUSIVE: The limit is the load generator, not the storage "
                           "(and 2 more reasons)"));
-  EXPECT_THAT(RenderAcceptText(report), HasSubstr("Verdict   INCONCLUSIVE\n"
-                                                  "          - limit, run 3: INCONCLUSIVE: The limit is the load\n"
-                                                  "            generator, "));
+  EXPECT_THAT(RenderAcceptText(report),
+              HasSubstr("Verdict   INCONCLUSIVE\n"
+                        "          - limit, run 3: INCONCLUSIVE: The limit is the load generator, not the\n"
+                        "            storage (and 2 more reasons)\n"));
 }
 
 TEST(AcceptVerdict, WhatMakesARunInconclusiveComesBeforeACriterionThatItExceeded) {

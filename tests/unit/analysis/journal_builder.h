@@ -46,8 +46,6 @@ struct SimHost {
   std::string label;
   // Host's CLOCK_MONOTONIC minus the controller's.
   int64_t clock_ahead_ns = 0;
-  // What its probes show in addition, by the time since the run began. Empty: nothing.
-  std::function<int64_t(int64_t since_begin_ns)> clock_gain_ns = nullptr;
   // One writer a queue manager, for each step.
   std::vector<std::vector<SimWriter>> steps;
   // Hosts whose directories it sees, besides its own.
@@ -71,6 +69,8 @@ struct SimHost {
   uint64_t clock_resolution_ns = 1;
   // Of a placement: what its writers play, by number; the run's `down` says which of them write.
   std::vector<v1::LogQueueManager> queue_managers = {};
+  // What its probes show in addition, by the time since the run began. Empty: nothing.
+  std::function<int64_t(int64_t since_begin_ns)> clock_gain_ns = nullptr;
 };
 
 struct SimRun {

@@ -193,7 +193,10 @@ TEST(LiveTable, OfASearchTheLoadTheBracketTheBudgetAndTheOutcomeOfEachStepAreUnc
     const std::string screen = Screen(view, 80, height);
     EXPECT_THAT(screen, HasSubstr("\nsearch: 1,730 writes/s per queue manager; limit from 1,538 to 1,923\n"));
     EXPECT_THAT(screen, HasSubstr("step ends in 18 s, 4 min 43 s of the budget left"));
-    EXPECT_THAT(screen, HasSubstr("1,538 writes/s per queue manager: met (p99<10ms: 8.412 ms)"));
+    // Where not all fit, the last ones are shown.
+    if (height > 24) {
+      EXPECT_THAT(screen, HasSubstr("1,538 writes/s per queue manager: met (p99<10ms: 8.412 ms)"));
+    }
     EXPECT_THAT(screen, HasSubstr("1,923 writes/s per queue manager: exceeded"));
     EXPECT_THAT(screen, HasSubstr("12.410 ms)"));
   }

@@ -91,7 +91,7 @@ TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
       {"trace", "true", "'true' is not known: expected one of on, off"},
       {"keep_files", "1", "'1' is not a yes or no: expected true or false"},
       {"qm", "1\n", "'1?' is not a value"},
-      {"name", "a\nb", "'a?b' holds a control character"},
+      {"name", "a\nb", "'a?b' holds a character that does not show"},
       {"name", "a\xFF", "'a?' is not UTF-8"},
       {"name", long_text, "is too long: expected text of at most 4096 bytes"},
   };

@@ -173,7 +173,7 @@ TEST(PlanYamlErrors, ValuesAreReportedWhereTheyStand) {
       {"max_slew: fast\n", "1:11: max_slew: 'fast' is not a number: expected a number from 1 to 10000"},
       {"on_host_loss: ignore\n", "1:15: on_host_loss: 'ignore' is not known: expected one of abort, continue"},
       {"keep_files: maybe\n", "1:13: keep_files: 'maybe' is not a yes or no: expected true or false"},
-      {"name: \"a\\x07\"\n", "1:7: name: 'a?' holds a control character"},
+      {"name: \"a\\x07\"\n", "1:7: name: 'a?' holds a character that does not show"},
       {"block_size: [4k, 16q]\n", "1:18: block_size: '16q' is not a size"},
       {"block_size:\n  - 4k\n  - 100\n", "3:5: block_size: '100' is out of range: expected a size from 512 to 64m"},
       {"block_size: 4k,,16k\n", "1:13: block_size: '' is not a size"},

@@ -90,7 +90,6 @@ class PlanMaker {
                                                      "0x1",
                                                      "no",
                                                      "null",
-                                                     "\xE2\x80\xA9",
                                                      "\xF0\x9F\x98\x80"};
     std::string text;
     for (uint64_t n = Below(8); n > 0; --n) text += kPieces[Below(kPieces.size())];

@@ -209,7 +209,7 @@ TEST(MqPlanTest, TheBusiestByWritesIsNamedWhereItIsAnother) {
 TEST(MqPlanTest, NamesOfFilesAndPathsCannotBreakOutOfThePlan) {
   const std::string file = "a\nworkload: {qm: 4096}\n\xc2\x85#\x1b[31m";
   for (const std::string path :
-       {"/log/a: b", "/log/'\"", "/log/{x}", "/log/\xe2\x80\xa8y", "/log/ - x", "/~", "/log/&a *b !c %d @e `f |g >h"}) {
+       {"/log/a: b", "/log/'\"", "/log/{x}", "/log/\xc3\xa9y", "/log/ - x", "/~", "/log/&a *b !c %d @e `f |g >h"}) {
     const MqPlan made =
         MakeMqPlan({Log("Log:\n   LogPath=" + path + "\n", file)}, {Recording(testing::kPublication, file)}).value();
     const v1::TestPlan plan = Parsed(made);

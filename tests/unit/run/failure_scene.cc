@@ -180,7 +180,8 @@ void FailureScene::Play(const Fault& inject) {
     return (absl::StartsWith(address, "alpha") ? alpha_ : beta_).MakeClient(listener);
   };
   AddRunCommand(app, line, around);
-  std::vector<std::string> arguments = {"run", "--hosts", "alpha,beta", "--dir", "/simulated/plimsoll", "--out", out_};
+  std::vector<std::string> arguments = {"run",   "--hosts", "alpha,beta", "--dir", "/simulated/plimsoll",
+                                        "--out", out_,      "--full"};
   arguments.insert(arguments.end(), row_.arguments.begin(), row_.arguments.end());
   try {
     code_ = ParseAndRun(app, arguments, line);
