@@ -204,7 +204,7 @@ class Directories(harness.PlimsollTest):
         self.assertRegex(dry, rf"(?m){self.first} +1 +3 +768 KiB$")
         self.assertRegex(dry, rf"(?m){self.second} +2 +6 +1.5 MiB$")
         checked = self.plimsoll("plan", "check", plan).out
-        self.assertIn("good: this machine, 3 queue managers", checked)
+        self.assertIn("is valid: this machine, 3 queue managers", checked)
         self.assertIn(f"  {self.first}: 768 KiB for 1 queue manager\n  {self.second}: 1.5 MiB for 2 queue managers\n", checked)
         # One directory stands in place of all; as many queue managers remain.
         dry = self.plimsoll("run", plan, "--dir", self.first, "--dry-run").out
@@ -251,7 +251,7 @@ class Directories(harness.PlimsollTest):
     def test_options_that_contradict_one_another_are_refused_by_name(self):
         result = self.plimsoll("run", "--dir", self.first, "--qm-dirs", self.both, code=2)
         self.assertIn("--dir and --qm-dirs are both given", result.err)
-        for dirs, number in ((f"{self.first},", 2), ("", 1)):
+        for dirs, number in ((f"{self.first},", 2), (f",{self.first}", 1)):
             result = self.plimsoll("run", "--qm-dirs", dirs, code=2)
             self.assertEqual(result.errors, [f"plimsoll: --qm-dirs (workload.qm_dirs): entry {number} is empty: name a directory for "
                                              "each queue manager"])

@@ -487,7 +487,7 @@ class ExportTrouble(harness.PlimsollTest):
             ([self.results, "--format", "xml"], "unknown format 'xml'; formats are csv, fio-log, hlog, perfetto, fio-json"),
             ([self.results], "--format is required"),
             ([self.results, "--format", "csv", "--step", "2"], "no step 2"),
-            ([self.results, "--format", "csv", "--output", "/nowhere/x"], "/nowhere/x: No such file"),
+            ([self.results, "--format", "csv", "--output", "/nowhere/x"], "/nowhere/x cannot be written: /nowhere does not exist"),
         ):
             with self.subTest(arguments=arguments):
                 result = self.plimsoll("export", *arguments, code=2)
