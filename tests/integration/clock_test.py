@@ -51,7 +51,7 @@ class ClockSpeed(harness.PlimsollTest):
         return self.agent(name, wrap=("env", f"LD_PRELOAD={harness.binary('clock_speed.so')}",
                                       f"PLIMSOLL_CLOCK_SPEED={speed}"))
 
-    def verdict_of(self, *hosts, criterion="p99<10s"):
+    def verdict_of(self, *hosts, criterion="p50<10s"):
         run = self.start_run("--hosts", ",".join(host.address for host in hosts), "--duration", "3", "--rate", "100",
                              "--sync", "none", "--direct", "off", "--require", criterion)
         return self.result_of(run, run.results, code=3)

@@ -62,7 +62,7 @@ class FromMq(harness.PlimsollTest):
         process.finish()
         run = self.result_of(process, out)
         self.assertEqual(run.report["steps"][0]["block_size_bytes"], 20480)
-        self.assertIn("MQ's mean write latency was 1,234 us", " ".join(run.out.split()))
+        self.assertIn("MQ's mean write latency was 1,234 us", " ".join((out / "report.txt").read_text().split()))
         self.assert_nothing_left()
 
     def test_what_a_plan_cannot_say_is_said_on_standard_error_and_in_the_plan(self):

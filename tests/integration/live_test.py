@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faultfs"))
 import faultfs  # noqa: E402
 
 FIGURES = r"p50 [\d.,]+  p99 [\d.,]+  max [\d.,]+ ms"
-SECOND = re.compile(rf"^step (\d+)/\d+  \S+ \S+  (warm-up )?(\S+) s/(\S+) s  ([\d.,]+) IO/s  [\d.,]+ MB/s  {FIGURES}", re.M)
+SECOND = re.compile(rf"^step (\d+)/\d+  \S+ \S+  (warm-up )?(\S+) s/(\S+) s  ([\d.,]+) IO/s  [\d.,]+ MB/s  (?:response )?{FIGURES}", re.M)
 
 
 class Terminal:

@@ -27,7 +27,7 @@ class LostController(harness.PlimsollTest):
         report = schema.parse((run.results / "report.json").read_text())
         self.assertEqual((report["run"]["state"], report["verdict"]["outcome"]), ("cut_off", "inconclusive"))
         self.assertGreater(harness.cluster(report["steps"][0])["writes"], 0)
-        self.assertRegex(result.out, "The journal ends in step 1 of 1")
+        self.assertRegex(result.out, "INCONCLUSIVE: the journal ends in step 1 of 1")
 
     def test_the_child_agent_of_a_killed_controller_ends_and_leaves_nothing(self):
         run = self.start_run("--duration", "60", "--lease", "2s")

@@ -80,7 +80,7 @@ class Manual(harness.PlimsollTest):
                       self.page("plimsoll", "clean"))
         self.assertIn("Remove the leftovers", text)
         self.assertIn(".SH EXAMPLES\n.nf\nplimsoll clean --hosts node[1-4] --dir /mnt/mqlog --yes\n.fi\n", text)
-        self.assertIn("3 interrupted", text)
+        self.assertIn("3 something could not be removed, or interrupted", text)
 
     def completed(self, *words, program="plimsoll"):
         """What bash offers for the last of these words."""

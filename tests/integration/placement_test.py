@@ -61,7 +61,7 @@ class Placement(harness.PlimsollTest):
         process = self.start_plimsoll("run", plan, "--keep-files", "--out", out)
         process.finish(120)
         found = self.result_of(process, out)
-        self.assertRegex(" ".join(found.out.split()), rf"PAYMENTS: \S+, standby \S+; 16 KiB, 100 writes/s; in {own}")
+        self.assertRegex(" ".join((out / "report.txt").read_text().split()), rf"PAYMENTS: \S+, standby \S+; 16 KiB, 100 writes/s; in {own}")
         report = found.report
         dirs = {host["label"]: host["workload"].get("qm_dirs") for host in report["hosts"]}
         self.assertEqual(dirs, {"alpha": [str(own), str(self.dir), str(self.dir)], "beta": [str(own), str(self.dir), str(self.dir)],

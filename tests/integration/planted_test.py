@@ -131,9 +131,10 @@ class Planted(harness.PlimsollTest):
         (self.dir / "plimsoll-0d" / "alpha").symlink_to(self.outside)
         before = sorted(self.dir.rglob("*"))
         agent = self.agent("alpha")
-        self.plimsoll("clean", "--hosts", agent.address, "--dir", self.dir, "--yes")
+        listed = self.plimsoll("clean", "--hosts", agent.address, "--dir", self.dir, "--yes", code=3)
+        self.assertEqual(len([line for line in listed.errors if "remove it by hand" in line]), 2, listed)
         for run_id in ("0a", "0b"):
-            self.plimsoll("clean", "--hosts", agent.address, "--dir", self.dir, "--yes", "--run", run_id, code=2)
+            self.plimsoll("clean", "--hosts", agent.address, "--dir", self.dir, "--yes", "--run", run_id, code=3)
         self.run_plan("--hosts", agent.address)
         self.assertEqual(sorted(self.dir.rglob("*")), before)
 

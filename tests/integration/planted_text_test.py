@@ -40,7 +40,7 @@ class PlantedText(harness.PlimsollTest):
         self.assertIn("plimsoll: alpha: ", elsewhere.err)
         self.assertIn("PASS", elsewhere.err, "it tells the root")
         refused = self.plimsoll("run", "--hosts", agent.address, "--dir", root, code=2)
-        self.assertIn("holds a control character", refused.err)
+        self.assertIn("holds a character that does not show", refused.err)
         self.assert_plain(elsewhere.out, elsewhere.err, refused.out, refused.err)
 
     def test_a_root_in_the_answers_and_the_log_of_an_agent(self):
