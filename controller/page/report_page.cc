@@ -280,6 +280,10 @@ class PageData {
   v1::Report WithoutColumns() const {
     v1::Report bare;
     CopyBut(report_, {"steps", "ha"}, bare);
+    // The page reads them, of a report without them too.
+    bare.mutable_run();
+    bare.mutable_verdict();
+    bare.mutable_plan();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
       CopyBut(step, {"series", "distributions", "seconds", "load", "response"}, copy);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/analysis/verdict_cause.h"
 #include "tests/unit/page/made_up_step.h"
 
 namespace plimsoll::testing {
@@ -136,6 +137,8 @@ v1::Report HostileReport() {
     load.mutable_disk()->set_device(script);
   }
   report.mutable_steps(0)->set_cut_short(script);
+  for (const std::string& warning : VerdictWarnings(report)) report.mutable_verdict()->add_warnings(warning);
+  report.mutable_verdict()->add_warnings(script);
   return report;
 }
 
