@@ -201,15 +201,14 @@ uint32_t BucketOf(uint64_t value_ns) {
 // Buckets of all quantiles in one walk. `latency` is not empty.
 std::array<uint16_t, kQuantiles.size()> QuantileBuckets(const Histogram& latency) {
   std::array<uint16_t, kQuantiles.size()> buckets{};
+  std::array<uint64_t, kQuantiles.size()> ranks{};
+  for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = PercentileRank(latency.count(), kQuantiles[i]);
   uint64_t seen = 0;
   size_t next = 0;
   const uint32_t last = BucketOf(latency.max_ns());
   for (uint32_t i = BucketOf(latency.min_ns()); i <= last && next < kQuantiles.size(); ++i) {
     seen += latency.CountAt(i);
-    while (next < kQuantiles.size()) {
-      if (seen < PercentileRank(latency.count(), kQuantiles[next])) break;
-      buckets[next++] = static_cast<uint16_t>(i);
-    }
+    while (next < kQuantiles.size() && seen >= ranks[next]) buckets[next++] = static_cast<uint16_t>(i);
   }
   return buckets;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -55,31 +56,51 @@ constexpr std::array<Range, 9> kWide = {{{0x1100, 0x115F},
                                          {0x20000, 0x3FFFD}}};
 
 size_t WidthOf(uint32_t code_point) {
+  if (code_point < kNoWidth[0].first) return 1;
   if (In(kNoWidth, code_point)) return 0;
   return In(kWide, code_point) ? 2 : 1;
 }
 
-// The last characters of the text that fit `width` columns.
-std::string Tail(const std::string& text, size_t width) {
-  std::vector<std::string> characters;
-  for (size_t pos = 0; pos < text.size();) {
-    const CodePoint point = DecodeUtf8(text, pos);
-    characters.push_back(text.substr(pos, point.bytes));
-    pos += point.bytes;
+// A text with the place of each of its characters, so that it is measured once for however many cuts.
+class MeasuredText {
+ public:
+  explicit MeasuredText(const std::string& text) : text_(text) {
+    size_t columns = 0;
+    for (size_t pos = 0; pos < text.size();) {
+      const CodePoint point = DecodeUtf8(text, pos);
+      pos += point.bytes;
+      columns += WidthOf(point.value);
+      bytes_.push_back(pos);
+      columns_.push_back(columns);
+    }
   }
-  std::string tail;
-  size_t used = 0;
-  for (auto character = characters.rbegin(); character != characters.rend(); ++character) {
-    used += DisplayWidth(*character);
-    if (used > width) break;
-    tail.insert(0, *character);
-  }
-  return tail;
-}
 
-bool AllDiffer(const std::vector<std::string>& names) {
-  return std::set<std::string>(names.begin(), names.end()).size() == names.size();
-}
+  const std::string& text() const { return text_; }
+  size_t width() const { return columns_.back(); }
+  // The first characters that fit `width` columns.
+  std::string Head(size_t width) const {
+    const auto beyond = std::upper_bound(columns_.begin() + 1, columns_.end(), width);
+    return text_.substr(0, bytes_[static_cast<size_t>(beyond - columns_.begin()) - 1]);
+  }
+  // The last ones.
+  std::string Tail(size_t width) const {
+    const size_t left = this->width() - std::min(width, this->width());
+    const auto first = std::lower_bound(columns_.begin(), columns_.end(), left);
+    return text_.substr(bytes_[static_cast<size_t>(first - columns_.begin())]);
+  }
+  // As ShortenMiddle.
+  std::string Middle(size_t width, size_t tail) const {
+    if (this->width() <= width) return text_;
+    // The head with its ellipsis; a tail of nothing is a cut at the end.
+    return absl::StrCat(tail + 1 >= width ? "" : Head(width - tail - 1), kEllipsis, Tail(tail));
+  }
+
+ private:
+  std::string text_;
+  // Before each character, and at the end.
+  std::vector<size_t> bytes_ = {0};
+  std::vector<size_t> columns_ = {0};
+};
 
 }  // namespace
 
@@ -108,70 +129,84 @@ std::string Shorten(const std::string& text, size_t width) {
 }
 
 std::string ShortenMiddle(const std::string& text, size_t width, size_t tail) {
-  if (DisplayWidth(text) <= width) return text;
-  // The head with its ellipsis; a tail of nothing is a cut at the end.
-  const std::string head = tail + 1 >= width ? std::string(kEllipsis) : Shorten(text, width - tail);
-  return head + Tail(text, tail);
+  return DisplayWidth(text) <= width ? text : MeasuredText(text).Middle(width, tail);
 }
 
 namespace {
 
-// The names from `before` columns before the place where those that are too wide begin to differ.
-std::vector<std::string> CutAround(const std::vector<std::string>& names, size_t width, size_t before) {
-  std::vector<std::string> wide;
-  for (const std::string& name : names) {
-    if (DisplayWidth(name) > width) wide.push_back(name);
+// Cuts all names. Nothing where two are the same then, as the first such pair shows.
+template <typename Cut>
+std::optional<std::vector<std::string>> CutDifferently(const std::vector<MeasuredText>& names, Cut cut) {
+  std::vector<std::string> shortened;
+  std::set<std::string> seen;
+  for (const MeasuredText& name : names) {
+    shortened.push_back(cut(name));
+    if (!seen.insert(shortened.back()).second) return std::nullopt;
   }
+  return shortened;
+}
+
+// Columns that the names which are wider than `width` begin with alike.
+size_t CommonColumns(const std::vector<MeasuredText>& names, size_t width) {
+  std::vector<const std::string*> wide;
+  for (const MeasuredText& name : names) {
+    if (name.width() > width) wide.push_back(&name.text());
+  }
+  if (wide.empty()) return 0;
   size_t common = 0;
-  const auto same = [&](const std::string& name) { return common < name.size() && name[common] == wide[0][common]; };
-  while (!wide.empty() && std::all_of(wide.begin(), wide.end(), same)) ++common;
-  const size_t in_common = wide.empty() ? 0 : DisplayWidth(wide[0].substr(0, common));
-  const size_t begin = in_common > before ? in_common - before : 0;
-  std::vector<std::string> cut;
-  for (const std::string& name : names) {
-    if (DisplayWidth(name) <= width) {
-      cut.push_back(name);
-      continue;
-    }
-    const std::string rest = Tail(name, DisplayWidth(name) - std::min(begin, DisplayWidth(name)));
-    // The end stays, as of names that are cut in the middle: a line that ends with an ellipsis is cut itself.
-    cut.push_back(begin == 0 ? ShortenMiddle(name, width, 1) : kEllipsis + ShortenMiddle(rest, width - 1, 1));
-  }
-  return cut;
+  const auto same = [&](const std::string* name) {
+    return common < name->size() && (*name)[common] == (*wide[0])[common];
+  };
+  while (std::all_of(wide.begin(), wide.end(), same)) ++common;
+  return DisplayWidth(wide[0]->substr(0, common));
+}
+
+// A name that is too wide without its first `begin` columns.
+std::string CutFrom(const MeasuredText& name, size_t width, size_t begin) {
+  if (name.width() <= width) return name.text();
+  // The end stays, as of names that are cut in the middle: a line that ends with an ellipsis is cut itself.
+  if (begin == 0) return name.Middle(width, 1);
+  return kEllipsis + ShortenMiddle(name.Tail(name.width() - std::min(begin, name.width())), width - 1, 1);
 }
 
 }  // namespace
 
 std::vector<std::string> ShortenNames(const std::vector<std::string>& names, size_t width) {
   const size_t kept = width - 1;  // besides the ellipsis
-  std::vector<std::string> shortened;
+  const std::vector<MeasuredText> measured(names.begin(), names.end());
   const auto cut = [&](size_t tail) {
-    shortened.clear();
-    for (const std::string& name : names) shortened.push_back(ShortenMiddle(name, width, tail));
-    return AllDiffer(shortened);
+    return CutDifferently(measured, [&](const MeasuredText& name) { return name.Middle(width, tail); });
   };
   // In the middle, or as near to it as leaves them different.
   for (size_t moved = 0; moved <= kept; ++moved) {
-    if (kept / 2 + moved <= kept && cut(kept / 2 + moved)) return shortened;
-    if (moved < kept / 2 && cut(kept / 2 - moved)) return shortened;
+    if (kept / 2 + moved <= kept) {
+      if (auto shortened = cut(kept / 2 + moved)) return *std::move(shortened);
+    }
+    if (moved < kept / 2) {
+      if (auto shortened = cut(kept / 2 - moved)) return *std::move(shortened);
+    }
   }
   // Around the place from which on they differ, with as much before it as leaves them different.
+  const size_t common = CommonColumns(measured, width);
   for (size_t before = kept / 2 + 1; before-- > 0;) {
-    shortened = CutAround(names, width, before);
-    if (AllDiffer(shortened)) return shortened;
+    const size_t begin = common > before ? common - before : 0;
+    auto shortened = CutDifferently(measured, [&](const MeasuredText& name) { return CutFrom(name, width, begin); });
+    if (shortened) return *std::move(shortened);
   }
+  std::vector<std::string> numbered;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (DisplayWidth(names[i]) <= width) {
-      shortened[i] = names[i];
-      continue;
-    }
-    const std::string number = absl::StrCat("#", i + 1);
-    shortened[i] = Shorten(names[i], width - std::min(number.size(), width - 1)) + number;
+    const std::string number = measured[i].width() <= width ? "" : absl::StrCat("#", i + 1);
+    numbered.push_back(Shorten(names[i], width - std::min(number.size(), width - 1)) + number);
   }
-  return shortened;
+  return numbered;
 }
 
-std::string ShortenNamesIn(const std::string& text, const std::vector<std::string>& names, size_t width) {
+namespace {
+
+// As ShortenNamesIn. `shorten` gives the names with a width.
+template <typename ShortenAll>
+std::string ReplaceNames(const std::string& text, const std::vector<std::string>& names, size_t width,
+                         ShortenAll shorten) {
   if (DisplayWidth(text) <= width) return text;
   constexpr char kMark[] = "\x01";  // not in neutral text
   // Of several, some are shown well rather than all of them badly.
@@ -185,9 +220,15 @@ std::string ShortenNamesIn(const std::string& text, const std::vector<std::strin
   if (count == 0) return Shorten(text, width);
   const size_t others = DisplayWidth(rest) - count * DisplayWidth(kMark);
   const size_t room = width > others ? (width - others) / count : 0;
-  const std::vector<std::string> shortened = ShortenNames(names, std::max(room, count > 1 ? kLeastOfSeveral : kLeast));
+  const std::vector<std::string>& shortened = shorten(std::max(room, count > 1 ? kLeastOfSeveral : kLeast));
   for (size_t i = 0; i < names.size(); ++i) replaced[i].second = shortened[i];
   return Shorten(absl::StrReplaceAll(text, replaced), width);
+}
+
+}  // namespace
+
+std::string ShortenNamesIn(const std::string& text, const std::vector<std::string>& names, size_t width) {
+  return ReplaceNames(text, names, width, [&](size_t each) { return ShortenNames(names, each); });
 }
 
 std::vector<std::string> HostNamesOf(const v1::Report& report) {
@@ -407,11 +448,18 @@ void TextTable::ShortenColumn(size_t column, size_t width, std::vector<Row>& row
   }
   const size_t room = std::max(width, kNarrowestName);
   std::vector<std::string> shortened;
+  // Once for all rows: each looks at all names.
+  std::map<size_t, std::vector<std::string>> known_by_width;
+  const auto shorten_known = [&](size_t each) -> const std::vector<std::string>& {
+    const auto [found, added] = known_by_width.try_emplace(each);
+    if (added) found->second = ShortenNames(known_, each);
+    return found->second;
+  };
   for (const std::string& name : names) {
     const bool knows = std::any_of(known_.begin(), known_.end(), [&name](const std::string& known) {
       return !known.empty() && name.find(known) != std::string::npos;
     });
-    if (knows) shortened.push_back(ShortenNamesIn(name, known_, room));
+    if (knows) shortened.push_back(ReplaceNames(name, known_, room, shorten_known));
   }
   if (shortened.size() < names.size()) shortened = ShortenNames(names, room);
   for (Row& row : rows) {
