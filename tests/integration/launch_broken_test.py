@@ -92,7 +92,7 @@ class Broken(ssh_hosts.PairTest):
             "accept", "--hosts", self.names, *self.launch(), "--dir", "/mnt", "--out", out, "--file-size", "64k", "--num-files",
             "2", "--rate", "20", "--arrival", "even", "--duration", "5s", "--require", "p50<5s", "--parts", "storage,fsck,load",
             "--runs", "1", wrap=self.network.on_controller())
-        process.await_err(f": {during}$")
+        process.await_err(f": {during}, about ")
         self.await_clients(process)
         process.signal(signal.SIGINT)
         result = self.result_of(process, code=3)

@@ -1,6 +1,7 @@
 """`plimsoll limit` with an agent that has too little CPU: the load generator is the limit, and the answer a lower bound."""
 
 import os
+import re
 
 import harness
 
@@ -28,8 +29,9 @@ class LimitOfTheLoadGenerator(harness.PlimsollTest):
         self.assertEqual(verdict["outcome"], "inconclusive")
         self.assertEqual(limit["limit"], found, result)
         bound = "the result is a lower bound; " if found > 0 else ""
-        reason = f"The limit is the load generator, not the storage: {bound}{cause}"
-        self.assertRegex(verdict["reasons"][0], f"^{reason}")
+        reason = f"[Tt]he limit is the load generator, not the storage: {bound}{cause}"
+        # An agent without a CPU may have been suspended as well, which is a cause of its own.
+        self.assertTrue([one for one in verdict["reasons"] if re.match(reason, one)], verdict["reasons"])
         # Sentences may be broken anywhere between two words.
         text = " ".join(result.out.split())
         self.assertRegex(text, f"^Verdict INCONCLUSIVE.* {reason}")
@@ -50,7 +52,7 @@ class LimitOfTheLoadGenerator(harness.PlimsollTest):
         (maximum,) = [point for point in limit["points"] if point["purpose"] == "maximum"]
         # Measuring it again would decide nothing, so that the search goes down from there.
         self.assertEqual((maximum["load"], maximum["state"], maximum["criterion"]), (64, "undecided", "rate_achieved>=99%"))
-        loads = [point["load"] for point in limit["points"]]
+        loads = [point["load"] for point in limit["points"] if point["purpose"] != "probe"]
         self.assertEqual(loads, [64, 32, 16, 8, 4, 2, 1][:len(loads)])
         # Judged by its interval, as every load of a search.
         self.assertIn("confidence", maximum)
