@@ -416,7 +416,7 @@ ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
   int64_t most_ns = kMaxMomentNs;
   for (; at != kept_.end(); ++at) {
     if (before != nullptr) {
-      // Of exchanges under way at once nobody knows which read the clock first.
+      // Exchanges that overlap do not show which of them read the clock first.
       if (at->sent_ns < before->received_ns) continue;
       const int64_t paused_ns = paused_within(before->sent_ns + before->high_ns + remote_origin_ns_,
                                               at->received_ns + at->low_ns + remote_origin_ns_);

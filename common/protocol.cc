@@ -29,7 +29,7 @@ absl::Status CheckAmount(const WorkDemand::Amount& amount, uint64_t cap, const s
 // Longer ones come from no agent that a person started.
 constexpr size_t kMaxLength = 4096;
 
-// Where nobody waits for it, it removes what it left before, and ends.
+// A command that runs by itself: it removes what the agent left before, and ends.
 constexpr char kAgentThatEnds[] = " --listen 127.0.0.1:0 --exit-with-stdin </dev/null";
 constexpr char kAgentUnit[] = "plimsoll-agent.service";
 
@@ -43,7 +43,7 @@ std::vector<std::string> DirsOfPlan(const v1::HostPlan& plan) {
 }
 
 // Roots that the agent reports it was started with, those that are one of the directories or above one. The root of all
-// is none: whoever pastes it would have an agent that may write anywhere.
+// is left out: pasting it would start an agent that may write anywhere.
 std::vector<std::string> RootsAbove(const std::vector<std::string>& dirs, const v1::HostDescription& host) {
   std::vector<std::string> roots;
   for (int i = 0; i + 1 < host.cleanup_command_size(); ++i) {

@@ -25,7 +25,7 @@ double PacePpm(const ClockChange& change);
 // the controller's own clock is named in their place.
 std::vector<std::string> WrongClocks(const std::vector<HostClockChange>& hosts);
 
-// The same over a whole drill: there faults suspend hosts, whose clocks stop meanwhile, so that only a clock that is
+// The check over a whole drill: there faults suspend hosts, whose clocks stop meanwhile, so that only a clock that is
 // off its pace for most of the time is wrong.
 std::vector<std::string> WrongClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
                                             int64_t to_ns);

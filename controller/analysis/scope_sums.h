@@ -127,7 +127,7 @@ struct ScopeSums {
   v1::StartDelay start_delay;
   SecondSeries series;
   WriteSums closing;
-  // The same with response times; empty without a target rate.
+  // The series and the closing sums as response times; empty without a target rate.
   SecondSeries response_series;
   WriteSums response_closing;
   // Bytes of the writes that completed within the measured time, and of the closing writes.

@@ -74,7 +74,7 @@ inline std::span<const TimeKind> TimeKindsOf(bool rated) {
 template <typename T>
 class PerTime {
  public:
-  // Both are made of the same.
+  // Constructs each of the two from these arguments.
   template <typename... Arguments>
   explicit PerTime(const Arguments&... arguments) : service_(arguments...), response_(arguments...) {}
   PerTime(T service, T response) : service_(std::move(service)), response_(std::move(response)) {}

@@ -86,7 +86,7 @@ bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallC
   if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
   if (criterion->metric == Metric::kMax) return true;
   if (criterion->metric != Metric::kStalls && criterion->metric != Metric::kLongestStall) return false;
-  // Of a single host nobody knows whether it was the storage or the path: either class leaves it undecided.
+  // A single host does not show whether it was the storage or the path: either class leaves it undecided.
   return criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED || criterion->stall_class == stall_class ||
          (stall_class == v1::STALL_CLASS_SINGLE_HOST &&
           (criterion->stall_class == v1::STALL_CLASS_ALL_HOSTS || criterion->stall_class == v1::STALL_CLASS_ONE_HOST));

@@ -135,7 +135,7 @@ std::string NotOfTheRun(const v1::TestPlan& plan, const v1::AcceptRun& run, cons
                          : "";
 }
 
-// Of a run that has a journal, only what is derived from it counts.
+// A run with a journal counts only by what is derived from that journal.
 void ClearDerived(v1::AcceptRun& run) {
   run.clear_complete();
   run.clear_result();

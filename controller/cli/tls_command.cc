@@ -51,7 +51,7 @@ absl::Status WriteNew(int directory, const std::string& name, const std::string&
   return absl::OkStatus();
 }
 
-// A file of this user that nobody else may write, in an open directory; `path` is for people.
+// A file of this user that no other user may write, in an open directory; `path` is for people.
 absl::StatusOr<std::string> ReadOwn(int directory, const std::string& name, const std::string& path) {
   const UniqueFd file(openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts{};
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> ReadOwn(int directory, const std::string& name, cons
 }
 
 // A directory that is this user's alone, held open: whatever becomes of its path, files are read and made in this one.
-// They are made for their owner alone, and none is ever written over.
+// They are made for their owner alone, and an existing file is never written over.
 class TlsDirectory {
  public:
   // Makes the directory where there is none. Errors name it: it is another user's, open to others, or not to be made.

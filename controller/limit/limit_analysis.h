@@ -77,7 +77,7 @@ class LimitAnalysis final : public SectionAnalysis {
   bool IsClosedLoop() const;
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
-  // The same without its unit.
+  // The load without its unit.
   std::string AmountText(double load) const;
   // The last step at that load that decides it and has that state; null: there is none.
   const Step* LastOf(double load, v1::LimitState state) const;
