@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "common/protocol.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"

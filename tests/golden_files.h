@@ -15,7 +15,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -48,4 +48,4 @@ inline void ExpectGoldenSchema(const std::string& name, const std::string& messa
   ExpectGolden(name, RenderSchema(*file->FindMessageTypeByName(message)));
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

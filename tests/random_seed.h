@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Another seed in each call, of 32 bits; that of PLIMSOLL_SEED where it is set. A test prints it with SCOPED_TRACE, so
 // that a failure can be repeated: PLIMSOLL_SEED=3976539188 build/dev/bin/writer_property_test.
@@ -15,4 +15,4 @@ inline uint32_t RandomSeed() {
   return std::random_device()();
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

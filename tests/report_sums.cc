@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
@@ -152,4 +152,4 @@ std::string Contradiction(const v1::StepReport& step) {
   return problem;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,7 +9,7 @@
 #include "controller/analysis/analyzer.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Adds up, on its own, the frames that an Analyzer takes. Must outlive the analyser.
 class ReportSums {
@@ -45,4 +45,4 @@ class ReportSums {
 // What no report may say of itself, whatever it was made from; empty: nothing of that.
 std::string Contradiction(const v1::StepReport& step);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // A directory of its own for each test, removed at the end.
 class TempDirectory {
@@ -65,4 +65,4 @@ class FileSizeLimit {
   void (*previous_)(int) = nullptr;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

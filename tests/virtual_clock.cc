@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // The world in which this thread has waited before.
@@ -158,4 +158,4 @@ bool ThreadClock::WaitUntil(Mutex& mutex, CondVar& /*changed*/, MonotonicNs mome
   return Now() < moment;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

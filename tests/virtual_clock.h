@@ -14,7 +14,7 @@
 #include "common/mutex.h"
 #include "common/units.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 class VirtualClock;
 
@@ -165,4 +165,4 @@ class ThreadClock final : public Clock {
   int64_t late_ns_ = 0;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -13,7 +13,7 @@
 #include "agent/server/server_tls.h"
 #include "agent/server/sockets.h"
 #include "common/clock.h"
-#include "common/tls.h"
+#include "common/tls/tls.h"
 
 namespace plimsoll {
 

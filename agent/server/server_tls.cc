@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
-#include "common/tls.h"
+#include "common/tls/tls.h"
 #include "common/units.h"
 
 namespace plimsoll {

@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/posix.h"
-#include "common/tls.h"
+#include "common/tls/tls.h"
 
 namespace plimsoll {
 

@@ -13,7 +13,7 @@
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
-#include "controller/check/checks.h"
+#include "controller/fsck/checks.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"

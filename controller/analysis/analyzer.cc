@@ -10,11 +10,11 @@
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/clock_check.h"
-#include "controller/analysis/section_analysis.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/whole_run.h"
 #include "controller/ha/ha_analysis.h"
 #include "controller/limit/limit_analysis.h"
+#include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {

@@ -16,11 +16,11 @@
 #include "controller/analysis/judge.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/analysis/note_book.h"
-#include "controller/analysis/section_analysis.h"
 #include "controller/analysis/step_report.h"
 #include "controller/analysis/step_stats.h"
-#include "controller/analysis/timeline.h"
 #include "controller/analysis/whole_run.h"
+#include "controller/timeline/section_analysis.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

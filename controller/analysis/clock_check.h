@@ -7,7 +7,7 @@
 
 #include "common/clock_fit.h"
 #include "controller/analysis/host_facts.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 
 namespace plimsoll {
 

@@ -13,7 +13,7 @@
 #include "common/histogram.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/step_stats.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "plimsoll/v1/findings.pb.h"
 
 namespace plimsoll {

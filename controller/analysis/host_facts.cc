@@ -13,7 +13,7 @@
 #include "common/algorithm.h"
 #include "common/integers.h"
 #include "common/protocol.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 
 namespace plimsoll {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "controller/analysis/metric_values.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

@@ -11,7 +11,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/step_stats.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 
 namespace plimsoll {
 namespace {

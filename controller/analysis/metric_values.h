@@ -1,4 +1,4 @@
-// The values of metrics: one getter for each entry of controller/plan/criteria.h.
+// The values of metrics: one getter for each entry of controller/criteria/criteria.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/seconds.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {

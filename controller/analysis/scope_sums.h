@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/histogram.h"
 #include "controller/analysis/seconds.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

@@ -14,7 +14,7 @@
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/seconds.h"
 #include "controller/analysis/step_stats.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {

@@ -13,7 +13,7 @@
 #include "controller/analysis/host_stalls.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/seconds.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 

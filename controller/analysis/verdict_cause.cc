@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/algorithm.h"
 #include "controller/analysis/judge.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 
 namespace plimsoll {
 namespace {

@@ -17,7 +17,7 @@
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 
 namespace plimsoll {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/cli/ab_record.h"
@@ -28,11 +28,11 @@
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/step_data.h"
+#include "controller/fleet/agent_client.h"
+#include "controller/journal/results.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/json.h"
-#include "controller/run/agent_client.h"
 #include "controller/run/process.h"
-#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"

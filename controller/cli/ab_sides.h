@@ -23,7 +23,7 @@
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
 #include "controller/compare/comparable.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

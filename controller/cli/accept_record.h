@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "controller/cli/command.h"
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 #include "plimsoll/v1/accept_report.pb.h"
 
 namespace plimsoll {

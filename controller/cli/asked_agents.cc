@@ -11,9 +11,9 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/cli/command.h"
+#include "controller/fleet/agent_client.h"
+#include "controller/fleet/agent_trust.h"
 #include "controller/plan/host_list.h"
-#include "controller/run/agent_client.h"
-#include "controller/run/agent_trust.h"
 
 namespace plimsoll {
 

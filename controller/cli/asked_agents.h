@@ -13,12 +13,12 @@
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "common/units.h"
+#include "controller/fleet/agent_client.h"
+#include "controller/fleet/exit_code.h"
+#include "controller/fleet/fleet.h"
 #include "controller/launch/launcher.h"
-#include "controller/run/agent_client.h"
-#include "controller/run/exit_code.h"
-#include "controller/run/fleet.h"
 
 namespace plimsoll {
 

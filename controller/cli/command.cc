@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "common/posix.h"
 #include "common/text.h"
 

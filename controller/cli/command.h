@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "controller/run/exit_code.h"
+#include "controller/fleet/exit_code.h"
 
 namespace plimsoll {
 

@@ -25,10 +25,10 @@
 #include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
 #include "controller/compare/step_data.h"
+#include "controller/journal/results.h"
 #include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
-#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

@@ -24,8 +24,8 @@
 #include "controller/export/output.h"
 #include "controller/export/run_index.h"
 #include "controller/export/write_stream.h"
-#include "controller/run/exit_code.h"
-#include "controller/run/results.h"
+#include "controller/fleet/exit_code.h"
+#include "controller/journal/results.h"
 
 namespace plimsoll {
 namespace {

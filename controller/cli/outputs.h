@@ -14,9 +14,9 @@
 #include "common/mutex.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/command.h"
+#include "controller/journal/results.h"
 #include "controller/render/live_view.h"
 #include "controller/render/text.h"
-#include "controller/run/results.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

@@ -16,6 +16,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/journal/results.h"
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_plan.h"
 #include "controller/plan/accept_plan.h"
@@ -25,7 +26,6 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/plan/yaml_tree.h"
-#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

@@ -9,10 +9,10 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
+#include "controller/fleet/exit_code.h"
+#include "controller/journal/results.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
-#include "controller/run/exit_code.h"
-#include "controller/run/results.h"
 
 namespace plimsoll {
 namespace {

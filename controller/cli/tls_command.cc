@@ -20,7 +20,7 @@
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
-#include "common/tls.h"
+#include "common/tls/tls.h"
 #include "controller/cli/commands.h"
 #include "controller/plan/host_list.h"
 

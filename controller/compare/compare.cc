@@ -12,9 +12,9 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/compare_words.h"
-#include "controller/compare/run_statistics.h"
-#include "controller/compare/second_statistics.h"
 #include "controller/render/json.h"
+#include "controller/statistics/run_statistics.h"
+#include "controller/statistics/second_statistics.h"
 
 namespace plimsoll {
 namespace {

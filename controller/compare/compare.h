@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "controller/compare/comparable.h"
-#include "controller/compare/run_statistics.h"
-#include "controller/compare/second_statistics.h"
 #include "controller/compare/step_data.h"
+#include "controller/statistics/run_statistics.h"
+#include "controller/statistics/second_statistics.h"
 #include "plimsoll/v1/compare.pb.h"
 
 namespace plimsoll {

@@ -11,11 +11,11 @@
 #include "common/units.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/compare_words.h"
-#include "controller/compare/second_statistics.h"
 #include "controller/compare/step_data.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
+#include "controller/statistics/second_statistics.h"
 
 namespace plimsoll {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/compare/compare.h"
-#include "controller/compare/run_statistics.h"
 #include "controller/compare/step_data.h"
+#include "controller/statistics/run_statistics.h"
 
 namespace plimsoll {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "controller/compare/comparable.h"
-#include "controller/compare/second_statistics.h"
+#include "controller/statistics/second_statistics.h"
 #include "plimsoll/v1/compare.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

@@ -25,9 +25,9 @@
 #include "common/units.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
+#include "controller/journal/results.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
-#include "controller/run/results.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "common/status_macros.h"
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 
 namespace plimsoll {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/histogram.h"
 #include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {

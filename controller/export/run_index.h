@@ -15,7 +15,7 @@
 #include "common/trace.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/note_book.h"
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"

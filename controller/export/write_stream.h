@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/trace.h"
-#include "controller/analysis/timeline.h"
 #include "controller/export/run_index.h"
+#include "controller/timeline/timeline.h"
 
 namespace plimsoll {
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/units.h"
+#include "controller/criteria/criteria.h"
 #include "controller/ha/log_check.h"
-#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "controller/analysis/section_analysis.h"
-#include "controller/analysis/timeline.h"
 #include "controller/ha/ha_facts.h"
 #include "controller/ha/ha_picture.h"
 #include "controller/ha/ha_takeover.h"
 #include "controller/ha/log_check.h"
+#include "controller/timeline/section_analysis.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 

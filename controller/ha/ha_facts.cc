@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 
 namespace plimsoll {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "controller/analysis/timeline.h"
 #include "controller/ha/log_check.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "controller/analysis/timeline.h"
 #include "controller/ha/ha_facts.h"
 #include "controller/ha/ha_takeover.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/ha.pb.h"
 #include "plimsoll/v1/ha_report.pb.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "controller/analysis/timeline.h"
 #include "controller/ha/ha_facts.h"
 #include "controller/ha/log_check.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/ha_report.pb.h"
 
 namespace plimsoll {

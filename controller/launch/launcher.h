@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "controller/fleet/exit_code.h"
 #include "controller/launch/ssh_words.h"
-#include "controller/run/exit_code.h"
 
 namespace plimsoll {
 

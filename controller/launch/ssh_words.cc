@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/protocol.h"
-#include "controller/run/agent_trust.h"
+#include "controller/fleet/agent_trust.h"
 
 namespace plimsoll {
 namespace {

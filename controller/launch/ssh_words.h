@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "controller/run/exit_code.h"
+#include "controller/fleet/exit_code.h"
 
 namespace plimsoll {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 
 namespace plimsoll {
 namespace {

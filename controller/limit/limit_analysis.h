@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "controller/analysis/section_analysis.h"
 #include "controller/limit/limit_search.h"
 #include "controller/limit/step_parts.h"
+#include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {

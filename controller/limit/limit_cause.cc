@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "common/algorithm.h"
 #include "common/units.h"
+#include "controller/criteria/criteria.h"
 #include "controller/limit/limit_analysis.h"
-#include "controller/plan/criteria.h"
 
 namespace plimsoll {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {

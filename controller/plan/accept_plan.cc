@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "common/field_rules.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 

@@ -16,7 +16,7 @@
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "plimsoll/v1/plan.pb.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/run/agent_client.h"
-#include "controller/run/fleet.h"
+#include "controller/fleet/agent_client.h"
+#include "controller/fleet/fleet.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/run/agent_client.h"
-#include "controller/run/exit_code.h"
-#include "controller/run/fleet.h"
+#include "controller/fleet/agent_client.h"
+#include "controller/fleet/exit_code.h"
+#include "controller/fleet/fleet.h"
 #include "controller/run/preparation.h"
 #include "controller/run/progress.h"
 #include "controller/run/run_log.h"

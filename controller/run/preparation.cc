@@ -12,7 +12,7 @@
 #include "common/integers.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/run/agent_trust.h"
+#include "controller/fleet/agent_trust.h"
 
 namespace plimsoll {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "controller/run/exit_code.h"
-#include "controller/run/fleet.h"
+#include "controller/fleet/exit_code.h"
+#include "controller/fleet/fleet.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/plan.pb.h"

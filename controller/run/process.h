@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/posix.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
 
 namespace plimsoll {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "controller/fleet/fleet.h"
 #include "controller/render/live_view.h"
-#include "controller/run/fleet.h"
 #include "controller/run/run_log.h"
 #include "plimsoll/v1/agent.pb.h"
 

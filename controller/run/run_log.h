@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "controller/analysis/analyzer.h"
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "controller/run/fleet.h"
+#include "controller/fleet/fleet.h"
 #include "controller/run/run_log.h"
 #include "plimsoll/v1/plan.pb.h"
 

@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "common/clock_fit.h"
+#include "tests/testing.h"
 #include "tests/unit/common/simulated_clock.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::kSecond;
-
 std::vector<ClockExchange> Exchanges(int64_t seconds) {
   std::mt19937_64 random(1);
-  testing::SimulatedClock clock(0, 100'000 * kSecond);
+  tests::SimulatedClock clock(0, 100'000 * kSecond);
   clock.Slew(1, 20);
-  const testing::Network network;
+  const tests::Network network;
   std::vector<ClockExchange> exchanges;
   for (int64_t now_ns = 0; now_ns < seconds * kSecond; now_ns += kSecond / 10) {
     exchanges.push_back(network.Probe(clock, now_ns, random));

@@ -19,12 +19,12 @@ constexpr uint32_t kWriters = 16;
 
 // A journal in which each writer has so many writes; made once.
 const std::string& Journal(uint64_t writes) {
-  static const testing::TempDirectory directory;
+  static const tests::TempDirectory directory;
   static std::string path;
   static uint64_t made = 0;
   if (made != writes) {
     path = directory.Sub("journal" + std::to_string(writes));
-    if (!std::filesystem::exists(path)) testing::WriteLargeJournal(path, kWriters, writes);
+    if (!std::filesystem::exists(path)) tests::WriteLargeJournal(path, kWriters, writes);
     made = writes;
   }
   return path;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "agent/host/describe.h"
-#include "agent/session/agent_service.h"
+#include "agent/service/agent_service.h"
 #include "common/protocol.h"
 #include "tests/fuzz/file_tree.h"
 #include "tests/fuzz/fuzz_support.h"
@@ -63,8 +63,8 @@ class Agent {
     options.describe = [this](const v1::DescribeRequest& request, const std::function<bool()>&) {
       return Describe(request);
     };
-    options.work = testing::FakeKinds([](const v1::HostPlan& plan, WorkSink& sink) {
-      return std::make_unique<testing::FakeWork>(std::make_shared<testing::FakeWorkState>(), plan, sink);
+    options.work = tests::FakeKinds([](const v1::HostPlan& plan, WorkSink& sink) {
+      return std::make_unique<tests::FakeWork>(std::make_shared<tests::FakeWorkState>(), plan, sink);
     });
     service_ = std::make_unique<AgentService>(std::move(options));
     grpc::ServerBuilder builder;
@@ -147,7 +147,7 @@ class Agent {
     return description;
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   std::unique_ptr<Sandbox> sandbox_;
   std::map<std::string, std::string> before_;
   const SystemClock clock_;

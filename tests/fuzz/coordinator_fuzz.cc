@@ -288,7 +288,7 @@ std::optional<Failure> Coordinate(const Script& script, Fleet& fleet, EventQueue
 }
 
 void TryRun(const uint8_t* data, size_t size) {
-  static const testing::TempDirectory directory;
+  static const tests::TempDirectory directory;
   static std::FILE* const nowhere = std::fopen("/dev/null", "w");
   const std::string path = directory.path() + "/journal";
   std::filesystem::remove(path);
@@ -308,7 +308,7 @@ void TryRun(const uint8_t* data, size_t size) {
   auto journal = JournalWriter::Create(path);
   Require(journal.ok(), "the journal's file");
   RunLog log(*std::move(journal), clock);
-  testing::ReportSums sums;
+  tests::ReportSums sums;
   // The analysis has a thread of its own.
   std::vector<std::pair<uint32_t, v1::Frame>> analysed;
   log.analyzer().SetFrameListener(

@@ -23,12 +23,12 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/export/formats.h"
+#include "controller/journal/results.h"
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/live_view.h"
 #include "controller/render/text.h"
-#include "controller/run/results.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/report_sums.h"
 #include "tests/temp_directory.h"
@@ -174,7 +174,7 @@ void TryJournal(const uint8_t* data, size_t size) {
   static const InputFile file;
   file.Fill(data, size);
   Analyzer analyzer(kSeriesRowsOfInput);
-  testing::ReportSums sums;
+  tests::ReportSums sums;
   sums.Watch(analyzer);
   std::vector<v1::JournalRecord> records;
   const absl::StatusOr<JournalEnd> end = ReadJournal(file.path(), [&](const v1::JournalRecord& record) {

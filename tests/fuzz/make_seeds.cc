@@ -13,14 +13,12 @@
 #include "common/units.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "tests/fuzz/fuzz_support.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll::fuzz {
 namespace {
-
-using testing::SimHost;
-using testing::SimRun;
 
 std::filesystem::path g_directory;
 
@@ -39,7 +37,7 @@ SimRun SmallRun() {
     host.label = label;
     host.clock_ahead_ns = run.hosts.empty() ? 0 : 1'000 * kNsPerSecond;
     host.sees = {"alpha"};
-    host.steps = {{testing::Steady(run.duration_ns, 30 * kNsPerMs), testing::Steady(run.duration_ns, 45 * kNsPerMs)}};
+    host.steps = {{tests::Steady(run.duration_ns, 30 * kNsPerMs), tests::Steady(run.duration_ns, 45 * kNsPerMs)}};
     run.hosts.push_back(host);
   }
   return run;
@@ -47,12 +45,12 @@ SimRun SmallRun() {
 
 void KeepJournal(const std::string& name, const SimRun& run, bool traced) {
   std::mt19937_64 random(7);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
-  if (traced) testing::AddTraces(run, records, random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  if (traced) tests::AddTraces(run, records, random);
   const std::string path = (g_directory / "journal_fuzz" / name).string();
   std::filesystem::create_directories(g_directory / "journal_fuzz");
   std::filesystem::remove(path);
-  testing::WriteJournal(path, records);
+  tests::WriteJournal(path, records);
 }
 
 void MakeJournals() {
@@ -73,9 +71,9 @@ void MakeJournals() {
   KeepJournal("rate_coalesced_paused", run, true);
   run = SmallRun();
   run.hosts.resize(1);
-  run.hosts[0].steps = {{testing::ClosedLoop(
+  run.hosts[0].steps = {{tests::ClosedLoop(
       run.duration_ns, 1'000,
-      testing::WithStalls([](uint64_t, int64_t) { return 20 * kNsPerMs; }, {{200 * kNsPerMs, 450 * kNsPerMs}}))}};
+      tests::WithStalls([](uint64_t, int64_t) { return 20 * kNsPerMs; }, {{200 * kNsPerMs, 450 * kNsPerMs}}))}};
   run.hosts[0].sample = [](uint32_t, int64_t) {
     v1::HostSample sample;
     sample.set_agent_cpu_ns(5 * kNsPerMs);
@@ -146,7 +144,7 @@ void MakeCoordinatorRuns() {
   // What the coordinator asks before the step runs takes so many turns.
   const std::vector<Item> quiet(6, Item{0, ""});
   std::vector<Item> whole = quiet;
-  const std::vector<Item> said = Said(testing::MakeJournal(SmallRun()));
+  const std::vector<Item> said = Said(tests::MakeJournal(SmallRun()));
   whole.insert(whole.end(), said.begin(), said.end());
   keep("whole", kAll, whole);
   keep("early", kAll, said);

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"

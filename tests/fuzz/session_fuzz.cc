@@ -75,7 +75,7 @@ class Place {
   }
 
  private:
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   const std::string base_;
   std::unique_ptr<Sandbox> sandbox_;
   std::map<std::string, std::string> before_;

@@ -13,27 +13,27 @@ namespace {
 
 // One load of three fails.
 v1::AcceptReport Failed() {
-  return testing::WholeAcceptance({3.1, 14.2, 3.2});
+  return tests::WholeAcceptance({3.1, 14.2, 3.2});
 }
 
 TEST(AcceptGolden, Text) {
-  testing::ExpectGolden("tests/golden/accept.txt", RenderAcceptText(Failed()));
+  tests::ExpectGolden("tests/golden/accept.txt", RenderAcceptText(Failed()));
 }
 
 TEST(AcceptGolden, Json) {
-  testing::ExpectGolden("tests/golden/accept.json", RenderJson(Failed()));
+  tests::ExpectGolden("tests/golden/accept.json", RenderJson(Failed()));
 }
 
 TEST(AcceptGolden, JUnit) {
-  testing::ExpectGolden("tests/golden/accept.xml", RenderAcceptJUnit(Failed()));
+  tests::ExpectGolden("tests/golden/accept.xml", RenderAcceptJUnit(Failed()));
 }
 
 TEST(AcceptGolden, Markdown) {
-  testing::ExpectGolden("tests/golden/accept.md", RenderAcceptMarkdown(Failed(), "plimsoll-results/x"));
+  tests::ExpectGolden("tests/golden/accept.md", RenderAcceptMarkdown(Failed(), "plimsoll-results/x"));
 }
 
 TEST(AcceptGolden, SchemaIsThatOfTheProto) {
-  testing::ExpectGoldenSchema("docs/accept.schema.json", "AcceptReport");
+  tests::ExpectGoldenSchema("docs/accept.schema.json", "AcceptReport");
 }
 
 }  // namespace

@@ -10,24 +10,11 @@
 
 #include "absl/strings/match.h"
 #include "common/units.h"
+#include "tests/testing.h"
 #include "tests/unit/accept/made_up_acceptance.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::AcceptPlanOf;
-using ::plimsoll::testing::Checks;
-using ::plimsoll::testing::LoadReportOf;
-using ::plimsoll::testing::NextRun;
-using ::plimsoll::testing::NfsHosts;
-using ::plimsoll::testing::SearchReportOf;
-using ::plimsoll::testing::WholeAcceptance;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // One run of a part alone, after `take`.
 template <typename Take>

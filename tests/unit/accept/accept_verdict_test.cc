@@ -3,19 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "controller/accept/accept_report.h"
+#include "tests/testing.h"
 #include "tests/unit/accept/made_up_acceptance.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::AcceptPlanOf;
-using ::plimsoll::testing::LoadReportOf;
-using ::plimsoll::testing::NextRun;
-using ::plimsoll::testing::WholeAcceptance;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST(AcceptVerdict, PassesWhereEveryRunOfEveryPartIsWholeAndPassed) {
   const v1::AcceptReport report = WholeAcceptance();

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_format.h"
 #include "common/units.h"
-#include "controller/check/checks.h"
+#include "controller/fsck/checks.h"
 #include "controller/plan/plan_defaults.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 v1::TestPlan AcceptPlanOf(uint32_t runs) {
   v1::TestPlan plan;
@@ -135,4 +135,4 @@ v1::AcceptReport WholeAcceptance(const std::vector<double>& p99_ms) {
   return report;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,7 +10,7 @@
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Two hosts, 200 writes/s of each of 4 queue managers; with its defaults.
 v1::TestPlan AcceptPlanOf(uint32_t runs = 3);
@@ -31,4 +31,4 @@ v1::AcceptReport WholeAcceptance(const std::vector<double>& p99_ms = {3.1, 3.4, 
 // The runs that are left, in order; each begins.
 v1::AcceptRun& NextRun(v1::AcceptReport& report);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

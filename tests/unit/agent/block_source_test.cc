@@ -102,7 +102,7 @@ TEST(BlockSource, NoPageIsWrittenTwice) {
 
 // The page at each place of the extents, as the pool page that it came from, over three laps.
 TEST(PoolWalk, ThePageAtOnePlaceChangesFromLapToLap) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 10'000; ++round) {

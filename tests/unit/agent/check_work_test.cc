@@ -21,16 +21,13 @@
 #include "agent/check/check_process.h"
 #include "common/clock.h"
 #include "common/units.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using ::testing::HasSubstr;
-using testing::IsOk;
-using testing::StatusIs;
 namespace fs = std::filesystem;
 
 constexpr int64_t kLongNs = 60 * kNsPerSecond;
@@ -173,7 +170,7 @@ class CheckWorkTest : public ::testing::Test {
     return temp_.Sub("plimsoll-0a/" + label + "/" + CheckFileName(number));
   }
 
-  testing::TempDirectory temp_;
+  tests::TempDirectory temp_;
   std::unique_ptr<Sandbox> sandbox_;
   TestHost alpha_;
   TestHost beta_;
@@ -272,7 +269,7 @@ TEST_F(CheckWorkTest, ReplacesAFileByRenamingAndRemovesTheNewOne) {
 }
 
 TEST_F(CheckWorkTest, WhatAKilledReplacementLeftIsRemoved) {
-  testing::WriteText(FileOf("alpha", 3), "");
+  tests::WriteText(FileOf("alpha", 3), "");
   alpha_.work->Stop("over");
   ASSERT_TRUE(alpha_.work->WaitIdle(kLongNs));
   EXPECT_EQ(alpha_.work->Release(false).left_behind(), "");
@@ -289,7 +286,7 @@ TEST_F(CheckWorkTest, OpensOnlyRegularFilesWithOneNameThatCarryTheToken) {
   // Somebody's file in the place of one of the run's; a link; a missing one; a way out.
   const std::string file = FileOf("alpha", 1);
   fs::rename(file, temp_.Sub("kept"));
-  testing::WriteText(file, std::string(8192, 'x'));
+  tests::WriteText(file, std::string(8192, 'x'));
   EXPECT_THAT(beta_.Open(1, "alpha", 1).message(), HasSubstr("does not carry the run's token"));
   fs::remove(file);
   fs::create_symlink(temp_.Sub("kept"), file);
@@ -304,12 +301,12 @@ TEST_F(CheckWorkTest, AFileThatLostItsFirstPageIsDistinguishedFromOneOfSomebodyE
   beta_.Start(1);
   const std::string file = FileOf("alpha", 1);
   for (const std::string& left : {std::string(8192, '\0'), std::string()}) {
-    testing::WriteText(file, left);
+    tests::WriteText(file, left);
     const v1::CheckAnswer opened = beta_.Open(1, "alpha", 1);
     EXPECT_EQ(opened.code(), static_cast<int>(StatusCode::kDataLoss)) << left.size();
     EXPECT_THAT(opened.message(), HasSubstr("its first page is empty"));
   }
-  testing::WriteText(file, std::string(8192, 'x'));
+  tests::WriteText(file, std::string(8192, 'x'));
   EXPECT_EQ(beta_.Open(1, "alpha", 1).code(), static_cast<int>(StatusCode::kPermissionDenied));
 }
 

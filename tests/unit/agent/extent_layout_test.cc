@@ -12,7 +12,7 @@ namespace plimsoll {
 namespace {
 
 TEST(ExtentLayout, PlacesAreTheSameStepByStepAndByNumber) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1000; ++round) {
@@ -55,7 +55,7 @@ TEST(RateSchedule, IsExactAfterYears) {
 }
 
 TEST(RateSchedule, CountsExactlyTheWritesThatAreDueBefore) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 20'000; ++round) {
@@ -118,7 +118,7 @@ TEST(StepTimes, TheLastIntervalEndsWithTheStep) {
 }
 
 TEST(StepTimes, EveryMomentLiesInTheIntervalThatItIsSaidToLieIn) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 10'000; ++round) {

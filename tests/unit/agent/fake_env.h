@@ -14,7 +14,7 @@
 #include "agent/writer/write_loop.h"
 #include "agent/writer/writer_state.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 class FakeEnv {
  public:
@@ -106,4 +106,4 @@ struct FakeWriter {
   FakeEnv env;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

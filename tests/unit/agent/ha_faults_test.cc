@@ -10,14 +10,11 @@
 #include <array>
 #include <cstring>
 
+#include "tests/testing.h"
 #include "tests/unit/agent/ha_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::DrillTest;
-using ::testing::HasSubstr;
-using testing::IsOk;
 
 // A mounted fault file system, unmounted at the end.
 class FaultFs {

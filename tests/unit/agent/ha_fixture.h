@@ -20,10 +20,10 @@
 #include "agent/writer/writer_state.h"
 #include "common/mutex.h"
 #include "common/units.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Keeps all that an agent says.
 class DrillSink final : public WorkSink {
@@ -253,4 +253,4 @@ class DrillTest : public ::testing::Test {
   DrillHost beta_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

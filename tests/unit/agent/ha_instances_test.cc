@@ -18,6 +18,7 @@
 #include "agent/ha/instance_channel.h"
 #include "agent/ha/instance_locks.h"
 #include "plimsoll/v1/ha_instance.pb.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/ha_fixture.h"
 
 // How often this program, which is the agents of its tests, asked for a lock that belongs to its process.
@@ -45,11 +46,6 @@ extern "C" int fcntl64(int fd, int command, ...) {
 
 namespace plimsoll {
 namespace {
-
-using testing::DrillHost;
-using testing::DrillTest;
-using ::testing::HasSubstr;
-using testing::IsOk;
 
 class HaInstances : public DrillTest {};
 

@@ -320,7 +320,7 @@ TEST_F(LogPagesTest, FaultsBeyondTheFirstThousandAreCounted) {
 
 // Whatever is lost or torn, replay ends, ends at a block that is whole, and loses none that it reports as found.
 TEST_F(LogPagesTest, ReplayOfADamagedLogEndsAtAWholeBlock) {
-  const auto seed = testing::RandomSeed();
+  const auto seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   const std::vector<std::byte> filled(log_);

@@ -22,17 +22,11 @@
 #include "agent/writer/file_env.h"
 #include "common/units.h"
 #include "tests/random_seed.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::ExtentPage;
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::TempDirectory;
-using ::plimsoll::testing::WriteText;
-using ::testing::HasSubstr;
 
 constexpr std::array<uint8_t, 16> kToken = {1, 2, 3};
 
@@ -255,7 +249,7 @@ class LedgerTest : public ::testing::Test {
 
 // The thread that flushes wakes every kTickNs by its own clock; writes complete in between, as often as they like.
 TEST_F(LedgerTest, AnEntryLeavesAtMostTwoMillisecondsAfterTheFirstCompletionThatItReports) {
-  const auto seed = testing::RandomSeed();
+  const auto seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   constexpr int64_t kPromisedNs = 2 * kNsPerMs;

@@ -8,15 +8,13 @@
 
 #include "agent/host/storage_stack.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // A /sys with a volume on a partition of a multipath device over two disks.
 class BlockStackTest : public ::testing::Test {
@@ -53,7 +51,7 @@ class BlockStackTest : public ::testing::Test {
     for (const auto& [file, text] : files) {
       const fs::path path = fs::path(directory) / file;
       fs::create_directories(path.parent_path());
-      testing::WriteText(path.string(), text + "\n");
+      tests::WriteText(path.string(), text + "\n");
     }
     fs::create_directory_symlink(directory, sys_.path() + "/block/" + name);
   }
@@ -66,7 +64,7 @@ class BlockStackTest : public ::testing::Test {
     fs::create_directory_symlink(sys_.path() + "/devices/" + name, sys_.path() + "/dev/block/" + number);
   }
 
-  testing::TempDirectory sys_;
+  tests::TempDirectory sys_;
 };
 
 TEST_F(BlockStackTest, GoesFromTheVolumeDownToEachDisk) {
@@ -110,11 +108,11 @@ TEST_F(BlockStackTest, WhatIsNoBlockDeviceHasNoLayers) {
 }
 
 TEST(ExportsOf, TheNearestExportCounts) {
-  const testing::TempDirectory temp;
+  const tests::TempDirectory temp;
   const std::string etab = temp.path() + "/etab";
-  testing::WriteText(etab,
-                     "/srv\t*(rw,async,wdelay)\n/srv/mq\t10.0.0.0/8(rw,sync,no_wdelay)\n/srv/mq\tgateway(ro,sync)\n"
-                     "/srv/with\\040space\t*(rw)\n");
+  tests::WriteText(etab,
+                   "/srv\t*(rw,async,wdelay)\n/srv/mq\t10.0.0.0/8(rw,sync,no_wdelay)\n/srv/mq\tgateway(ro,sync)\n"
+                   "/srv/with\\040space\t*(rw)\n");
   EXPECT_THAT(ExportsOf("/srv/mq/log", etab), ElementsAre("10.0.0.0/8(rw,sync,no_wdelay)", "gateway(ro,sync)"));
   EXPECT_THAT(ExportsOf("/srv/other", etab), ElementsAre("*(rw,async,wdelay)"));
   EXPECT_THAT(ExportsOf("/srv/with space", etab), ElementsAre("*(rw)"));

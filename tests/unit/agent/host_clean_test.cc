@@ -4,18 +4,13 @@
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "common/posix.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::kMine;
-using testing::kOther;
-using testing::StatusIs;
-using testing::TempDirectory;
 namespace fs = std::filesystem;
 
 class CleanTest : public ::testing::Test {
@@ -26,8 +21,8 @@ class CleanTest : public ::testing::Test {
   std::string Leave(const OwnerMarker& owner) {
     const std::string path = temp_.MakeDirectory("plimsoll-" + owner.run_id + "/" + owner.host_label);
     fs::create_directories(path + "/qm1/active");
-    testing::WriteText(path + "/qm1/active/S0000000.LOG", testing::ExtentPage(owner.run_token));
-    testing::WriteText(path + "/" + kOwnerMarkerName, FormatOwnerMarker(owner));
+    tests::WriteText(path + "/qm1/active/S0000000.LOG", tests::ExtentPage(owner.run_token));
+    tests::WriteText(path + "/" + kOwnerMarkerName, FormatOwnerMarker(owner));
     return path;
   }
   // Paths that went, and "PATH: reason" for those that stay.
@@ -90,7 +85,7 @@ TEST_F(CleanTest, TakesWhatAKilledAgentHadStaged) {
 TEST_F(CleanTest, StopsBeforeTheNextFileWhenItMayNotContinue) {
   const std::string mine = Leave({kMine, "0a", {}, "alpha"});
   for (int number = 1; number < 5; ++number) {
-    testing::WriteText(mine + "/qm1/active/S000000" + std::to_string(number) + ".LOG", testing::ExtentPage());
+    tests::WriteText(mine + "/qm1/active/S000000" + std::to_string(number) + ".LOG", tests::ExtentPage());
   }
   int asked = 0;
   const Told told = Clean("", [&] { return ++asked <= 3 ? absl::OkStatus() : absl::CancelledError("stopped"); });

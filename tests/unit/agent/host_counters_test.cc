@@ -13,12 +13,11 @@
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
 #include "common/posix.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::TempDirectory;
 
 constexpr char kDiskStats[] =
     "   7       0 loop0 1 2 3 4 5 6 7 8 9 10 11\n"
@@ -208,7 +207,7 @@ TEST(HostCounters, CountsTheProcessesCpuTimeFromReset) {
 
 TEST(HostCounters, KeepsTheWaitsOfAWriterThatHasEnded) {
   // A busy thread beside this one on one CPU must wait for it.
-  EXPECT_EQ(testing::InChild([] {
+  EXPECT_EQ(tests::InChild([] {
               cpu_set_t one;
               CPU_ZERO(&one);
               CPU_SET(static_cast<size_t>(sched_getcpu()), &one);

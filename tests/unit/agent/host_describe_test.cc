@@ -9,25 +9,17 @@
 #include "agent/host/describe.h"
 #include "agent/host/storage_stack.h"
 #include "common/protocol.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::InChild;
-using testing::kBroken;
-using testing::kHeld;
-using testing::kNotPermitted;
-using ::testing::MatchesRegex;
-using testing::TempDirectory;
 namespace fs = std::filesystem;
 
 v1::HostDescription Describe(const std::vector<std::string>& roots, const std::vector<std::string>& directories) {
   const auto sandbox = Sandbox::Create(roots, "aa");
-  EXPECT_THAT(sandbox, testing::IsOk());
+  EXPECT_THAT(sandbox, tests::IsOk());
   v1::DescribeRequest request;
   for (const std::string& path : directories) request.add_directories(path);
   return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, request, [] { return false; }) : v1::HostDescription();

@@ -9,22 +9,12 @@
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "common/posix.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using testing::IsOk;
-using testing::kBroken;
-using testing::kHeld;
-using testing::kMine;
-using testing::kNotPermitted;
-using testing::kOther;
-using testing::TempDirectory;
-using ::testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
 
 constexpr char kMarker[] = "/.plimsoll-owner";
@@ -39,9 +29,9 @@ class LeftoversTest : public ::testing::Test {
     const std::string path = temp_.MakeDirectory(below + "/plimsoll-" + run_id + "/" + label);
     fs::create_directories(path + "/qm1/active");
     fs::create_directories(path + "/qm12/active");
-    testing::WriteText(path + "/qm1/active/S0000000.LOG", testing::ExtentPage());
-    testing::WriteText(path + "/qm12/active/S0000000.LOG", testing::ExtentPage());
-    testing::WriteText(path + kMarker, FormatOwnerMarker({agent_id, run_id, {}, label, kept}));
+    tests::WriteText(path + "/qm1/active/S0000000.LOG", tests::ExtentPage());
+    tests::WriteText(path + "/qm12/active/S0000000.LOG", tests::ExtentPage());
+    tests::WriteText(path + kMarker, FormatOwnerMarker({agent_id, run_id, {}, label, kept}));
     return path;
   }
 
@@ -93,7 +83,7 @@ TEST_F(LeftoversTest, LeavesDirectoriesWithoutAWholeMarker) {
   const std::string none = Leave(".", "0a", "alpha", kMine);
   fs::remove(none + kMarker);
   const std::string empty = Leave(".", "0b", "alpha", kMine);
-  testing::WriteText(empty + kMarker, "");
+  tests::WriteText(empty + kMarker, "");
   const std::string moved = Leave(".", "0c", "alpha", kMine);
   fs::copy_file(moved + kMarker, empty + "/other", fs::copy_options::overwrite_existing);
   fs::rename(empty + "/other", empty + kMarker);
@@ -111,13 +101,13 @@ TEST_F(LeftoversTest, LeavesDirectoriesWithoutAWholeMarker) {
 
 TEST_F(LeftoversTest, LeavesFilesThatNoRunMakes) {
   const std::string path = Leave(".", "0a", "alpha", kMine);
-  testing::WriteText(path + "/notes.txt", "precious");
-  testing::WriteText(path + "/qm1/notes.txt", "precious");
+  tests::WriteText(path + "/notes.txt", "precious");
+  tests::WriteText(path + "/qm1/notes.txt", "precious");
   fs::create_directories(path + "/qm1/active/sub");
   fs::create_directories(path + "/qmx/active");
-  testing::WriteText(path + "/qmx/active/S0000000.LOG", "precious");
+  tests::WriteText(path + "/qmx/active/S0000000.LOG", "precious");
   fs::create_directories(temp_.MakeDirectory("elsewhere") + "/active");
-  testing::WriteText(temp_.Sub("elsewhere/active/S0000000.LOG"), "precious");
+  tests::WriteText(temp_.Sub("elsewhere/active/S0000000.LOG"), "precious");
   fs::create_directory_symlink(temp_.Sub("elsewhere"), path + "/qm7");
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
   EXPECT_FALSE(fs::exists(path + "/qm1/active/S0000000.LOG"));
@@ -132,14 +122,14 @@ TEST_F(LeftoversTest, LeavesFilesThatNoRunMakes) {
 TEST_F(LeftoversTest, LeavesFilesInAnExtentsPlaceThatTheRunDidNotWrite) {
   const std::string path = Leave(".", "0a", "alpha", kMine);
   const std::string active = path + "/qm1/active/";
-  testing::WriteText(active + "S0000001.LOG", "a queue manager's log");
-  testing::WriteText(active + "S0000002.LOG", testing::ExtentPage({1}));  // another run's
-  testing::WriteText(active + "notes.txt", "precious");
-  testing::WriteText(temp_.Sub("precious"), "precious");
+  tests::WriteText(active + "S0000001.LOG", "a queue manager's log");
+  tests::WriteText(active + "S0000002.LOG", tests::ExtentPage({1}));  // another run's
+  tests::WriteText(active + "notes.txt", "precious");
+  tests::WriteText(temp_.Sub("precious"), "precious");
   fs::create_hard_link(temp_.Sub("precious"), active + "S0000003.LOG");
   fs::create_symlink(temp_.Sub("precious"), active + "S0000004.LOG");
   ASSERT_EQ(mkfifo((active + "S0000005.LOG").c_str(), 0600), 0);
-  testing::WriteText(active + "S0000006.LOG", "");  // made, and not filled yet
+  tests::WriteText(active + "S0000006.LOG", "");  // made, and not filled yet
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
   for (const char* kept :
        {"S0000001.LOG", "S0000002.LOG", "notes.txt", "S0000003.LOG", "S0000004.LOG", "S0000005.LOG"}) {
@@ -147,7 +137,7 @@ TEST_F(LeftoversTest, LeavesFilesInAnExtentsPlaceThatTheRunDidNotWrite) {
   }
   EXPECT_FALSE(fs::exists(active + "S0000000.LOG"));
   EXPECT_FALSE(fs::exists(active + "S0000006.LOG"));
-  EXPECT_EQ(testing::ReadText(temp_.Sub("precious")), "precious");
+  EXPECT_EQ(tests::ReadText(temp_.Sub("precious")), "precious");
   EXPECT_TRUE(fs::exists(path + kMarker)) << "until all is gone the marker tells whose it was";
 }
 
@@ -169,8 +159,8 @@ TEST_F(LeftoversTest, RemovesWhatAnAgentLeftThatWasKilledWhileItBeganOrEnded) {
   const OwnerMarker owner = {kMine, "0a", {}, "alpha"};
   // Before its marker, before the marker said anything, before it was published, and after it was withdrawn.
   fs::create_directory(temp_.Sub(FormatStagingName(owner, 0)));
-  testing::WriteText(temp_.MakeDirectory(FormatStagingName(owner, 1)) + kMarker, "");
-  testing::WriteText(temp_.MakeDirectory(FormatStagingName(owner, 2)) + kMarker, FormatOwnerMarker(owner));
+  tests::WriteText(temp_.MakeDirectory(FormatStagingName(owner, 1)) + kMarker, "");
+  tests::WriteText(temp_.MakeDirectory(FormatStagingName(owner, 2)) + kMarker, FormatOwnerMarker(owner));
   fs::create_directory(temp_.Sub("plimsoll-0a"));
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty()) << "no host directory was there";
   EXPECT_TRUE(fs::is_empty(temp_.path()));
@@ -179,11 +169,11 @@ TEST_F(LeftoversTest, RemovesWhatAnAgentLeftThatWasKilledWhileItBeganOrEnded) {
 TEST_F(LeftoversTest, LeavesStagedDirectoriesOfOthersAndOfThoseThatLive) {
   const std::string other = temp_.MakeDirectory(FormatStagingName({kOther, "0a", {}, "alpha"}, 0));
   const std::string living = temp_.MakeDirectory(FormatStagingName({kMine, "0b", {}, "alpha"}, 0));
-  testing::WriteText(living + kMarker, "");
+  tests::WriteText(living + kMarker, "");
   const UniqueFd lock(open((living + kMarker).c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_EQ(LockFile(lock.get()), LockOutcome::kLocked);
   const std::string filled = temp_.MakeDirectory(FormatStagingName({kMine, "0c", {}, "alpha"}, 0));
-  testing::WriteText(filled + "/notes.txt", "precious");
+  tests::WriteText(filled + "/notes.txt", "precious");
   fs::create_directory_symlink(other, temp_.Sub(FormatStagingName({kMine, "0d", {}, "alpha"}, 0)));
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
   for (const std::string& path : {other, living + kMarker, filled + "/notes.txt"})
@@ -194,7 +184,7 @@ TEST_F(LeftoversTest, LeavesWhatHostsShare) {
   const std::string path = Leave(".", "0a", "alpha", kMine);
   OwnerMarker marker = {kMine, "0a", {}, "alpha"};
   marker.shared = true;
-  testing::WriteText(path + kMarker, FormatOwnerMarker(marker));
+  tests::WriteText(path + kMarker, FormatOwnerMarker(marker));
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
   EXPECT_TRUE(fs::exists(path + "/qm1/active/S0000000.LOG"));
 }
@@ -202,9 +192,9 @@ TEST_F(LeftoversTest, LeavesWhatHostsShare) {
 TEST_F(LeftoversTest, EntersNoMountBelowARunDirectory) {
   Leave(".", "0a", "alpha", kMine);
   const std::string outside = temp_.MakeDirectory("outside/active");
-  testing::WriteText(outside + "/S0000000.LOG", testing::ExtentPage());
+  tests::WriteText(outside + "/S0000000.LOG", tests::ExtentPage());
   for (const char* where : {"plimsoll-0a/alpha/qm1", "plimsoll-0a/alpha"}) {
-    const int result = testing::InChild([&]() -> int {
+    const int result = tests::InChild([&]() -> int {
       if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
         return kNotPermitted;
       if (mount(temp_.Sub("outside").c_str(), temp_.Sub(where).c_str(), nullptr, MS_BIND, nullptr) != 0)
@@ -225,15 +215,15 @@ TEST_F(LeftoversTest, SearchesThreeLevelsAndNoLinks) {
   const TempDirectory outside;
   fs::create_directory_symlink(outside.path(), temp_.Sub("link"));
   const std::string behind_link = outside.MakeDirectory("plimsoll-0c/alpha");
-  testing::WriteText(behind_link + kMarker, FormatOwnerMarker({kMine, "0c", {}, "alpha", false}));
+  tests::WriteText(behind_link + kMarker, FormatOwnerMarker({kMine, "0c", {}, "alpha", false}));
   const std::string no_run = temp_.MakeDirectory("plimsoll-notes/alpha");
-  testing::WriteText(no_run + kMarker, FormatOwnerMarker({kMine, "notes", {}, "alpha", false}));
+  tests::WriteText(no_run + kMarker, FormatOwnerMarker({kMine, "notes", {}, "alpha", false}));
   EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
   for (const std::string& path : {deep, hidden, behind_link, no_run}) EXPECT_TRUE(fs::exists(path)) << path;
 }
 
 TEST_F(LeftoversTest, AKilledAgentsSuccessorCleansUp) {
-  const int result = testing::InChild([this]() -> int {
+  const int result = tests::InChild([this]() -> int {
     auto run = sandbox_->MakeRunDirectory(temp_.path(), "0a", {}, "alpha");
     if (!run.ok() || !(*run)->CreateFile("qm1/active/S0000000.LOG", O_RDWR).ok()) return 1;
     _exit(0);  // as SIGKILL: no destructor runs

@@ -6,12 +6,12 @@
 
 #include "agent/host/storage_stack.h"
 #include "common/posix.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::TempDirectory;
 namespace fs = std::filesystem;
 
 constexpr char kMountInfo[] =
@@ -75,7 +75,7 @@ TEST(FindMount, TakesTheUppermostOfTwoUnlessTheDeviceSaysOtherwise) {
 }
 
 TEST(FindMount, FindsTheMountOfAnOpenDirectoryOfThisMachine) {
-  const std::vector<Mount> mounts = ParseMountInfo(testing::ReadText("/proc/self/mountinfo"));
+  const std::vector<Mount> mounts = ParseMountInfo(tests::ReadText("/proc/self/mountinfo"));
   const UniqueFd proc(open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat info{};
   ASSERT_EQ(fstat(proc.get(), &info), 0);
@@ -132,10 +132,10 @@ TEST(FindBlockDevice, FindsADiskAndThePartitionsDisk) {
   sys.MakeDirectory("devices/vda/queue");
   sys.MakeDirectory("devices/vda/vda1");
   const std::string links = sys.MakeDirectory("block");
-  testing::WriteText(disk + "/dev", "254:0\n");
-  testing::WriteText(disk + "/queue/logical_block_size", "4096\n");
-  testing::WriteText(disk + "/vda1/dev", "254:1\n");
-  testing::WriteText(disk + "/vda1/partition", "1\n");
+  tests::WriteText(disk + "/dev", "254:0\n");
+  tests::WriteText(disk + "/queue/logical_block_size", "4096\n");
+  tests::WriteText(disk + "/vda1/dev", "254:1\n");
+  tests::WriteText(disk + "/vda1/partition", "1\n");
   fs::create_directory_symlink(disk, links + "/254:0");
   fs::create_directory_symlink(disk + "/vda1", links + "/254:1");
 

@@ -10,17 +10,13 @@
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "common/posix.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::kNotPermitted;
-using testing::StatusIs;
-using testing::TempDirectory;
 namespace fs = std::filesystem;
 
 constexpr std::array<uint8_t, 16> kToken = {1, 2, 3};
@@ -28,16 +24,16 @@ constexpr std::array<uint8_t, 16> kToken = {1, 2, 3};
 class PlantedTest : public ::testing::Test {
  public:
   ~PlantedTest() override {
-    EXPECT_EQ(testing::ReadText(outside_ + "/S0000000.LOG"), "precious");
-    EXPECT_EQ(testing::ReadText(outside_ + "/active/S0000000.LOG"), "precious");
+    EXPECT_EQ(tests::ReadText(outside_ + "/S0000000.LOG"), "precious");
+    EXPECT_EQ(tests::ReadText(outside_ + "/active/S0000000.LOG"), "precious");
   }
 
  protected:
   PlantedTest() {
     sandbox_ = *Sandbox::Create({root_}, "00000000000000aa");
-    testing::WriteText(outside_ + "/S0000000.LOG", "precious");
+    tests::WriteText(outside_ + "/S0000000.LOG", "precious");
     fs::create_directories(outside_ + "/active");
-    testing::WriteText(outside_ + "/active/S0000000.LOG", "precious");
+    tests::WriteText(outside_ + "/active/S0000000.LOG", "precious");
   }
 
   // A run with one extent.
@@ -69,7 +65,7 @@ TEST_F(PlantedTest, AnythingInPlaceOfAnExtentStaysAndIsNamed) {
   const std::vector<std::function<void(const std::string&)>> plants = {
       [&](const std::string& path) { fs::create_symlink(outside_ + "/S0000000.LOG", path); },
       [&](const std::string& path) { fs::create_hard_link(outside_ + "/S0000000.LOG", path); },
-      [](const std::string& path) { testing::WriteText(path, "somebody's"); },
+      [](const std::string& path) { tests::WriteText(path, "somebody's"); },
       [](const std::string& path) { mkfifo(path.c_str(), 0600); },
       [](const std::string& path) { fs::create_directory(path); },
   };
@@ -142,7 +138,7 @@ TEST_F(PlantedTest, ARunDirectoryThatIsNoDirectoryIsRefusedAndNothingStays) {
   const std::vector<std::function<void(const std::string&)>> plants = {
       [&](const std::string& path) { fs::create_directory_symlink(outside_, path); },
       [](const std::string& path) { mkfifo(path.c_str(), 0600); },
-      [](const std::string& path) { testing::WriteText(path, "x"); },
+      [](const std::string& path) { tests::WriteText(path, "x"); },
   };
   for (const auto& plant : plants) {
     Plant(run_path, plant);
@@ -156,7 +152,7 @@ TEST_F(PlantedTest, ARunDirectoryThatIsNoDirectoryIsRefusedAndNothingStays) {
 TEST_F(PlantedTest, AMountPlantedMidRunIsNeitherEnteredNorEmptied) {
   for (const std::string& place : {host_ + "/qm1/active", host_ + "/qm1", host_, root_ + "/plimsoll-0b"}) {
     SCOPED_TRACE(place);
-    const int result = testing::InChild([&]() -> int {
+    const int result = tests::InChild([&]() -> int {
       if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
         return kNotPermitted;
       }
@@ -183,7 +179,7 @@ TEST_F(PlantedTest, AMountPlantedMidRunIsNeitherEnteredNorEmptied) {
 }
 
 TEST_F(PlantedTest, AFileMountedOverAnExtentStays) {
-  const int result = testing::InChild([&]() -> int {
+  const int result = tests::InChild([&]() -> int {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
       return kNotPermitted;
     }
@@ -202,7 +198,7 @@ TEST_F(PlantedTest, AFileMountedOverAnExtentStays) {
 TEST_F(PlantedTest, AMarkerWithALeaseIsForeignAndNothingWaitsForIt) {
   const OwnerMarker marker{"00000000000000aa", "0b", kToken, "alpha", false, false};
   fs::create_directories(host_);
-  testing::WriteText(host_ + "/" + kOwnerMarkerName, FormatOwnerMarker(marker));
+  tests::WriteText(host_ + "/" + kOwnerMarkerName, FormatOwnerMarker(marker));
   EXPECT_EQ(sandbox_->ListRunDirectories(root_)->at(0).owner(), v1::RUN_DIRECTORY_OWNER_THIS_AGENT);
   std::signal(SIGIO, SIG_IGN);  // the kernel asks for the lease with it
   const UniqueFd held(open((host_ + "/" + kOwnerMarkerName).c_str(), O_RDWR | O_CLOEXEC));

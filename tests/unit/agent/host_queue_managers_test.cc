@@ -12,13 +12,10 @@
 #include "agent/host/describe.h"
 #include "common/posix.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class QueueManagersTest : public ::testing::Test {
  protected:
@@ -37,7 +34,7 @@ class QueueManagersTest : public ::testing::Test {
     return ours;
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
 };
 
 TEST(QueueManagerLog, IsRecognisedByItsName) {

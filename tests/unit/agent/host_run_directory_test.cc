@@ -5,17 +5,13 @@
 
 #include "agent/host/run_directory.h"
 #include "agent/host/sandbox.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using ::testing::ElementsAre;
-using testing::IsOk;
-using testing::StatusIs;
-using testing::TempDirectory;
 namespace fs = std::filesystem;
 
 constexpr char kMarker[] = ".plimsoll-owner";
@@ -40,7 +36,7 @@ TEST_F(RunDirectoryTest, MarksTheDirectoryWithItsOwner) {
   const auto run = Make();
   EXPECT_EQ(run->path(), run_path_ + "/alpha");
   EXPECT_TRUE(run->marker_locked());
-  const std::string text = testing::ReadText(run->path() + "/" + kMarker);
+  const std::string text = tests::ReadText(run->path() + "/" + kMarker);
   EXPECT_EQ(text,
             "plimsoll-owner 1\nagent 00000000000000aa\nrun 0b\ntoken dead0102030405060708090a0b0c0d0e\n"
             "host alpha\nkept no\n");
@@ -78,9 +74,9 @@ TEST_F(RunDirectoryTest, NeverOpensAFileThatExists) {
   const auto run = Make();
   fs::create_directories(run->path() + "/qm1/active");
   const std::string path = run->path() + "/qm1/active/S0000000.LOG";
-  testing::WriteText(path, "precious");
+  tests::WriteText(path, "precious");
   EXPECT_THAT(run->CreateFile("qm1/active/S0000000.LOG", O_RDWR | O_TRUNC), StatusIs(StatusCode::kAlreadyExists, path));
-  EXPECT_EQ(testing::ReadText(path), "precious");
+  EXPECT_EQ(tests::ReadText(path), "precious");
   // Not even through a link.
   const std::string target = temp_.Sub("target");
   fs::create_symlink(target, run->path() + "/link");
@@ -103,11 +99,11 @@ TEST_F(RunDirectoryTest, DoesNotRemoveThroughALinkPlantedLater) {
   auto run = Make();
   ASSERT_THAT(run->CreateFile("qm1/S.LOG", O_RDWR), IsOk());
   const std::string elsewhere = temp_.MakeDirectory("elsewhere");
-  testing::WriteText(elsewhere + "/S.LOG", "precious");
+  tests::WriteText(elsewhere + "/S.LOG", "precious");
   fs::remove_all(run->path() + "/qm1");
   fs::create_directory_symlink(elsewhere, run->path() + "/qm1");
   EXPECT_THAT(run->Remove(), StatusIs(StatusCode::kPermissionDenied, "symbolic link"));
-  EXPECT_EQ(testing::ReadText(elsewhere + "/S.LOG"), "precious");
+  EXPECT_EQ(tests::ReadText(elsewhere + "/S.LOG"), "precious");
 }
 
 TEST_F(RunDirectoryTest, RefusesNamesThatAreNotPlain) {
@@ -135,7 +131,7 @@ TEST_F(RunDirectoryTest, RefusesARunDirectoryThatIsALink) {
 TEST_F(RunDirectoryTest, HostsOfOneRunSeeOneAnother) {
   auto alpha = Make("alpha");
   const auto beta = Make("beta");
-  testing::WriteText(run_path_ + "/file", "no host");
+  tests::WriteText(run_path_ + "/file", "no host");
   fs::create_directory(run_path_ + "/.hidden");
   EXPECT_THAT(*alpha->VisibleHosts(), ElementsAre("alpha", "beta"));
   fs::remove(run_path_ + "/file");
@@ -170,11 +166,11 @@ TEST_F(RunDirectoryTest, RemovalLeavesStrangersFilesAndSaysSo) {
   auto run = Make();
   const std::string path = run->path();
   ASSERT_THAT(run->CreateFile("qm1/active/S.LOG", O_RDWR), IsOk());
-  testing::WriteText(path + "/qm1/active/notes.txt", "precious");
+  tests::WriteText(path + "/qm1/active/notes.txt", "precious");
   EXPECT_THAT(run->Remove(), StatusIs(StatusCode::kFailedPrecondition, path + "/qm1/active holds 'notes.txt'"));
   EXPECT_FALSE(fs::exists(path + "/qm1/active/S.LOG"));
   EXPECT_FALSE(fs::exists(path + "/" + kMarker));
-  EXPECT_EQ(testing::ReadText(path + "/qm1/active/notes.txt"), "precious");
+  EXPECT_EQ(tests::ReadText(path + "/qm1/active/notes.txt"), "precious");
   // Once the stranger is gone the rest goes too.
   fs::remove(path + "/qm1/active/notes.txt");
   EXPECT_THAT(run->Remove(), IsOk());
@@ -195,7 +191,7 @@ TEST_F(RunDirectoryTest, KeepLeavesEverythingAndMarksIt) {
   run->Keep();
   run.reset();
   EXPECT_TRUE(fs::exists(path + "/qm1/active/S.LOG"));
-  const auto marker = ParseOwnerMarker(testing::ReadText(path + "/" + kMarker));
+  const auto marker = ParseOwnerMarker(tests::ReadText(path + "/" + kMarker));
   ASSERT_THAT(marker, IsOk());
   EXPECT_TRUE(marker->kept);
 }

@@ -10,20 +10,13 @@
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "common/text.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::InChild;
-using testing::IsOk;
-using testing::kBroken;
-using testing::kHeld;
-using testing::kNotPermitted;
-using testing::StatusIs;
-using testing::TempDirectory;
 namespace fs = std::filesystem;
 
 constexpr uid_t kNobody = 65534;
@@ -166,7 +159,7 @@ TEST_F(SandboxTest, RefusesARootThatBecameALink) {
 
 TEST_F(SandboxTest, DistinguishesMissingFromNoDirectory) {
   const auto sandbox = Make({root_});
-  testing::WriteText(root_ + "/file", "x");
+  tests::WriteText(root_ + "/file", "x");
   EXPECT_THAT(sandbox->Check(root_ + "/missing"), StatusIs(StatusCode::kNotFound, root_ + "/missing"));
   EXPECT_THAT(sandbox->Check(root_ + "/file"), StatusIs(StatusCode::kFailedPrecondition, root_ + "/file"));
   EXPECT_THAT(sandbox->Check("relative"), StatusIs(StatusCode::kInvalidArgument, "absolute"));
@@ -174,7 +167,7 @@ TEST_F(SandboxTest, DistinguishesMissingFromNoDirectory) {
 }
 
 TEST_F(SandboxTest, NeedsRootsThatExist) {
-  testing::WriteText(root_ + "/file", "x");
+  tests::WriteText(root_ + "/file", "x");
   EXPECT_THAT(Sandbox::Create({}, "a"), StatusIs(StatusCode::kInvalidArgument, "--root"));
   EXPECT_THAT(Sandbox::Create({"here"}, "a"), StatusIs(StatusCode::kInvalidArgument, "absolute"));
   EXPECT_THAT(Sandbox::Create({root_ + "/no"}, "a"), StatusIs(StatusCode::kNotFound, root_ + "/no"));

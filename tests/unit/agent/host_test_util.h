@@ -20,7 +20,7 @@
 #include "common/page_stamp.h"
 #include "tests/temp_directory.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Ids of the agent under test and of another.
 inline constexpr char kMine[] = "00000000000000aa";
@@ -57,4 +57,4 @@ inline int InChild(const std::function<int()>& body) {
   return WEXITSTATUS(status);
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,15 +7,10 @@
 #include <cerrno>
 #include <map>
 
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 // Files that hold nothing but what was asked of them. Descriptors are those of /dev/null.
 class FakeFileOps final : public FileOps {
@@ -255,4 +250,4 @@ TEST_F(LogFilesTest, FivePercentOr256MiBStayFreeWhereNothingIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

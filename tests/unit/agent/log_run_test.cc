@@ -9,13 +9,11 @@
 #include "common/histogram.h"
 #include "common/page_stamp.h"
 #include "common/trace.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/log_work_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class LogRunTest : public LogWorkTest {
  protected:
@@ -312,4 +310,4 @@ TEST_F(LogRunTest, BusyThreadsRunBesideTheWritersAndEndWithThem) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

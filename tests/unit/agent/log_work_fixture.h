@@ -23,10 +23,10 @@
 #include "agent/writer/writer_state.h"
 #include "common/mutex.h"
 #include "common/units.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 class KeepingSink final : public WorkSink {
  public:
@@ -195,4 +195,4 @@ class LogWorkTest : public ::testing::Test {
   std::unique_ptr<LogWork> work_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -8,16 +8,11 @@
 #include <fstream>
 
 #include "common/trace.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/log_work_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::AnyOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::MatchesRegex;
 
 TEST_F(LogWorkTest, PreparesExtentsOfTheAskedSizeAndRemovesThem) {
   workload().set_file_size_bytes(1024 * 1024 + 8192);
@@ -464,4 +459,4 @@ TEST_F(LogWorkTest, ADirectoryOutsideTheSandboxIsRefused) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -22,7 +22,7 @@ v1::Distribution OneByOne(const RateSchedule& schedule, uint64_t from, uint64_t 
 }
 
 TEST(NotIssuedAges, AreThoseOfTheWritesOneByOne) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> exponent(-3, 6);
@@ -47,7 +47,7 @@ TEST(NotIssuedAges, AreThoseOfTheWritesOneByOne) {
 }
 
 TEST(NotIssuedAges, OfRandomArrivalsAreThoseOfTheWritesOneByOne) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 100; ++round) {

@@ -22,7 +22,7 @@ std::vector<int64_t> InOrder(Key key, uint64_t rate_micro, size_t count) {
 }
 
 TEST(PoissonArrivals, AnyOrderOfQuestionsGetsTheAnswersOfTheirOrder) {
-  const auto seed = testing::RandomSeed();
+  const auto seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (const uint64_t rate_micro : {1'000ULL, 30'000'000ULL, 999'999'999'999ULL, 1'000'000'000'000ULL}) {
@@ -42,7 +42,7 @@ TEST(PoissonArrivals, AnyOrderOfQuestionsGetsTheAnswersOfTheirOrder) {
 }
 
 TEST(PoissonArrivals, HoldFarFromTheStart) {
-  const auto seed = testing::RandomSeed();
+  const auto seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   const PoissonArrivals arrivals({seed, 0, 1}, 1'000'000'000'000);

@@ -11,10 +11,10 @@
 #include "common/histogram.h"
 #include "common/trace.h"
 #include "tests/random_seed.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/fake_env.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 using google::protobuf::RepeatedPtrField;
@@ -322,4 +322,4 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,10 +5,10 @@
 
 #include "agent/writer/writer_tally.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline constexpr int64_t kMs = 1'000'000;
 inline constexpr int64_t kStartNs = 1'000 * kMs;
 inline constexpr int64_t kMarginNs = WriterTally::kVisibilityNs;
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

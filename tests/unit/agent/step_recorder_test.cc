@@ -4,13 +4,11 @@
 #include <cerrno>
 
 #include "agent/writer/writer_tally.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/step_moments.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class Sink final : public WorkSink {
  public:
@@ -207,4 +205,4 @@ TEST_F(StepRecorderTest, PollsAgainBeforeTheRingsCanFill) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -16,9 +16,9 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "plimsoll/v1/plan.pb.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 v1::HostPlan GoodPlan() {
@@ -385,4 +385,4 @@ TEST(WorkSetup, RefusesAPlacementThatIsNotThisHosts) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

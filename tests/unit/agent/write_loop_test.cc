@@ -6,16 +6,12 @@
 #include <cerrno>
 
 #include "common/page_stamp.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/fake_env.h"
 #include "tests/unit/agent/step_moments.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 // One step over two extents of four 4 KiB blocks.
 WriteLoopParams Params(int64_t duration_ns, uint64_t block_bytes = 4096, uint64_t file_size_bytes = 16384) {
@@ -312,4 +308,4 @@ TEST(WriteLoop, ShowsTheWriteInFlight) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

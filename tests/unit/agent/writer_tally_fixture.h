@@ -10,7 +10,7 @@
 #include "agent/writer/writer_tally.h"
 #include "tests/unit/agent/step_moments.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // A step of 1 s with intervals of 250 ms; the test plays the writer.
 class WriterTallyTest : public ::testing::Test {
@@ -37,4 +37,4 @@ class WriterTallyTest : public ::testing::Test {
   google::protobuf::RepeatedPtrField<v1::Frame> frames_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

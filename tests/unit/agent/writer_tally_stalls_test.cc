@@ -5,14 +5,11 @@
 #include <array>
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/agent/writer_tally_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class WriterTallyStallsTest : public WriterTallyTest {};
 
@@ -240,4 +237,4 @@ TEST_F(WriterTallyStallsTest, FramesHoldTheTenSlowestWritesOfTheMeasuredPart) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -1,14 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/writer_tally_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST_F(WriterTallyTest, AFrameSaysWhatItsWritesWere) {
   WriterTally tally(Params(), state_, stop_trace_at_ns_);
@@ -333,4 +330,4 @@ TEST_F(WriterTallyTest, RingWaitsAreInTheFrameOfTheWriteThatWaited) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -17,19 +17,12 @@
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 #include "tests/unit/analysis/random_numbers.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Analyze;
-using testing::Between;
-using testing::MakeJournal;
-using testing::Random;
-using testing::Scope;
-using testing::SimHost;
-using testing::SimRun;
 
 // Counters that rise with the time, and are not the same on all hosts.
 v1::HostSample SampleOf(int64_t host, int64_t since_start_ns) {
@@ -72,11 +65,11 @@ SimRun RandomRun(Random& random) {
     if (Between(random, 0, 1) == 1) host.sees.push_back("host0");
     const int64_t qms = Between(random, 1, 3);
     for (size_t step = 0; step < run.block_sizes.size(); ++step) {
-      std::vector<testing::SimWriter>& writers = host.steps.emplace_back();
+      std::vector<tests::SimWriter>& writers = host.steps.emplace_back();
       for (int64_t qm = 0; qm < qms; ++qm) {
         const int64_t base_ns = Between(random, 100'000, 20'000'000);
         std::lognormal_distribution<double> tail(0, 0.7);
-        writers.push_back(testing::ClosedLoop(
+        writers.push_back(tests::ClosedLoop(
             run.duration_ns, Between(random, 0, 50'000),
             [&](uint64_t, int64_t) { return static_cast<int64_t>(static_cast<double>(base_ns) * tail(random)) + 1; },
             run.warmup_ns, Between(random, 0, 100'000)));
@@ -91,8 +84,8 @@ SimRun RandomRun(Random& random) {
 Histogram Oracle(const SimRun& run, size_t step, const std::vector<const SimHost*>& hosts) {
   Histogram histogram;
   for (const SimHost* host : hosts) {
-    for (const testing::SimWriter& writes : host->steps[step]) {
-      for (const testing::SimWrite& write : writes) {
+    for (const tests::SimWriter& writes : host->steps[step]) {
+      for (const tests::SimWrite& write : writes) {
         if (write.end_ns() >= 0) histogram.Record(static_cast<uint64_t>(write.latency_ns));
       }
     }
@@ -137,7 +130,7 @@ void ExpectDistributionsAddUp(const v1::StepReport& step) {
 // row.
 size_t ExpectSecondsHoldTheirWrites(const v1::StepReport& step) {
   const v1::SecondDistributionsReport& seconds = step.seconds();
-  const v1::SeriesReport& series = testing::Series(step, v1::SCOPE_KIND_CLUSTER);
+  const v1::SeriesReport& series = tests::Series(step, v1::SCOPE_KIND_CLUSTER);
   std::map<uint32_t, uint64_t> writes;
   std::set<int> irregular;
   for (const v1::IrregularRow& row : series.irregular()) {
@@ -188,7 +181,7 @@ void ExpectFairnessIsAShare(const v1::StepReport& step) {
 }
 
 TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 60; ++round) {
@@ -280,7 +273,7 @@ void Mutate(google::protobuf::Message& message, Random& random) {
 }
 
 TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   SimRun run;
@@ -292,8 +285,8 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
     host.rate_per_second = 100;
     host.sample = [n = run.hosts.size()](uint32_t, int64_t ns) { return SampleOf(static_cast<int64_t>(n), ns); };
     const auto latency = [&random](uint64_t, int64_t) { return Between(random, 1'000'000, 9'000'000); };
-    host.steps = {{testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns),
-                   testing::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns)}};
+    host.steps = {{tests::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns),
+                   tests::ClosedLoop(run.duration_ns, 0, latency, run.warmup_ns)}};
     host.sees = {"alpha", "beta"};
     host.pauses = {{0, 200 * kNsPerMs, 208 * kNsPerMs}, {0, 700 * kNsPerMs, 707 * kNsPerMs}};
     run.hosts.push_back(host);

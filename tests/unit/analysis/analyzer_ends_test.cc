@@ -5,18 +5,11 @@
 #include <algorithm>
 
 #include "controller/analysis/analyzer.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Analyze;
-using testing::MakeJournal;
-using testing::Scope;
-using testing::SimHost;
-using testing::SimRun;
-using testing::Steady;
-using testing::TwoHosts;
 
 // beta is lost when all that it had to say has come, before the step's end is noted.
 void LoseBeta(std::vector<v1::JournalRecord>& journal) {
@@ -34,8 +27,8 @@ v1::Report StoppedAfterASecond(const std::string& cut_short, const std::string& 
                                bool beta_is_lost) {
   SimRun run = TwoHosts();
   for (SimHost& host : run.hosts) {
-    for (testing::SimWriter& writes : host.steps[0]) {
-      std::erase_if(writes, [](const testing::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
+    for (tests::SimWriter& writes : host.steps[0]) {
+      std::erase_if(writes, [](const tests::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
     }
   }
   std::vector<v1::JournalRecord> journal = MakeJournal(run);

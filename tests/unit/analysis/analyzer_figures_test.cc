@@ -8,24 +8,11 @@
 
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/figures.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Analyze;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::MakeJournal;
-using ::testing::Not;
-using testing::Scope;
-using testing::Series;
-using testing::SimHost;
-using testing::SimRun;
-using ::testing::UnorderedElementsAre;
 
 // Latency of each writer, by host; all on one storage.
 SimRun RunOf(const std::vector<std::pair<std::string, std::vector<int64_t>>>& hosts, int64_t duration_ns) {
@@ -35,8 +22,8 @@ SimRun RunOf(const std::vector<std::pair<std::string, std::vector<int64_t>>>& ho
     SimHost host;
     host.label = label;
     host.sees = {hosts.front().first};
-    std::vector<testing::SimWriter>& writers = host.steps.emplace_back();
-    for (const int64_t latency_ns : latencies) writers.push_back(testing::Steady(duration_ns, latency_ns, 0));
+    std::vector<tests::SimWriter>& writers = host.steps.emplace_back();
+    for (const int64_t latency_ns : latencies) writers.push_back(tests::Steady(duration_ns, latency_ns, 0));
     run.hosts.push_back(host);
   }
   return run;
@@ -173,7 +160,7 @@ TEST(AnalyzerFigures, FairnessComparesHostsAndWriters) {
 
 TEST(AnalyzerFigures, ATrendIsThatOfTheClustersWholeSeconds) {
   SimRun run = RunOf({{"a", {1'000'000}}}, 7'400 * kNsPerMs);
-  run.hosts[0].steps[0][0] = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
+  run.hosts[0].steps[0][0] = tests::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
     return start_ns < 4 * kNsPerSecond ? 1'000'000 : 2'000'000;
   });
   const v1::TrendReport trend = Analyze(MakeJournal(run)).steps(0).trend();
@@ -218,7 +205,7 @@ TEST(AnalyzerFigures, TheLoadOfAWarmupOfWholeSecondsIsNotThatOfTheStep) {
   SimRun run = RunOf({{"a", {1'000'000}}}, 3 * kNsPerSecond);
   run.warmup_ns = 2 * kNsPerSecond;
   run.hosts[0].steps[0][0] =
-      testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t) { return 1'000'000; }, run.warmup_ns);
+      tests::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t) { return 1'000'000; }, run.warmup_ns);
   // Its writers have no CPU before the measured start, and all they want afterwards.
   run.hosts[0].sample = [](uint32_t, int64_t ns) {
     v1::HostSample sample = Loaded(ns, 0);

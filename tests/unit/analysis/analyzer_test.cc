@@ -6,24 +6,14 @@
 
 #include <numeric>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::Analyze;
-using testing::ClosedLoop;
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using testing::MakeJournal;
-using testing::Scope;
-using testing::Series;
-using testing::SimHost;
-using testing::SimRun;
-using testing::Steady;
-
 // One host with one writer.
-SimRun OneWriter(int64_t duration_ns, const testing::SimWriter& writes) {
+SimRun OneWriter(int64_t duration_ns, const tests::SimWriter& writes) {
   SimRun run;
   run.duration_ns = duration_ns;
   SimHost host;
@@ -163,7 +153,7 @@ TEST(Analyzer, HostsThatSeeOneAnotherShareAStorage) {
 
 TEST(Analyzer, WeightedAverageIsXdisks) {
   // 90 writes of 5 ms, 80 of 6 ms, 2 of 500 ms.
-  testing::SimWriter writes;
+  tests::SimWriter writes;
   int64_t start_ns = 0;
   const auto add = [&](int count, int64_t latency_ns) {
     for (int i = 0; i < count; ++i) {

@@ -6,21 +6,11 @@
 #include <functional>
 
 #include "controller/analysis/analyzer.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Analyze;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using testing::MakeJournal;
-using ::testing::Not;
-using testing::Scope;
-using testing::SimHost;
-using testing::SimRun;
-using testing::Steady;
-using testing::TwoHosts;
 
 using Change = std::function<void(v1::JournalRecord&)>;
 
@@ -259,7 +249,7 @@ TEST(AnalyzerTrouble, TheBacklogIsAsLongAsTheOldestWriteThatWasNeverIssuedHadBee
   host.steps[0].resize(1);
   host.rate_per_second = 400;
   // The last write hangs from 0.5 s to the end.
-  host.steps[0][0] = testing::ClosedLoop(kNsPerSecond / 2, 1'500'000, [](uint64_t number, int64_t) {
+  host.steps[0][0] = tests::ClosedLoop(kNsPerSecond / 2, 1'500'000, [](uint64_t number, int64_t) {
     return number == 200 ? 2'505 * kNsPerMs : kNsPerMs;
   });
   host.not_issued = 998;
@@ -274,7 +264,7 @@ TEST(AnalyzerTrouble, TheBacklogIsAsLongAsTheOldestWriteThatWasNeverIssuedHadBee
 TEST(AnalyzerTrouble, WhereNothingWasWrittenThereIsNoFairness) {
   SimRun run = TwoHosts();
   for (SimHost& host : run.hosts) {
-    for (testing::SimWriter& writer : host.steps[0]) writer.clear();
+    for (tests::SimWriter& writer : host.steps[0]) writer.clear();
   }
   run.cut_short = "interrupted";
   EXPECT_FALSE(Analyze(MakeJournal(run)).steps(0).has_fairness());
@@ -295,8 +285,8 @@ TEST(AnalyzerTrouble, AnInterruptedRunSaysSo) {
 TEST(AnalyzerTrouble, StoppedWritersAreRatedOverTheTimeThatTheyHad) {
   SimRun run = TwoHosts();
   for (SimHost& host : run.hosts) {
-    for (testing::SimWriter& writes : host.steps[0]) {
-      std::erase_if(writes, [](const testing::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
+    for (tests::SimWriter& writes : host.steps[0]) {
+      std::erase_if(writes, [](const tests::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
     }
   }
   const v1::Report report = Analyze(Changed(run, [](v1::JournalRecord& record) {
@@ -311,8 +301,8 @@ TEST(AnalyzerTrouble, StoppedWritersAreRatedOverTheTimeThatTheyHad) {
 
 TEST(AnalyzerTrouble, AHostThatStoppedByItselfSaysUntilWhenItsDataReachWhereTheOthersWentOn) {
   SimRun run = TwoHosts();
-  for (testing::SimWriter& writes : run.hosts[1].steps[0]) {
-    std::erase_if(writes, [](const testing::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
+  for (tests::SimWriter& writes : run.hosts[1].steps[0]) {
+    std::erase_if(writes, [](const tests::SimWrite& write) { return write.end_ns() > kNsPerSecond; });
   }
   const v1::Report report = Analyze(Changed(run, [](v1::JournalRecord& record) {
     if (record.has_step_done() && record.step_done().host() == 1) {

@@ -7,16 +7,11 @@
 #include <cstdlib>
 
 #include "controller/analysis/verdict_cause.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 // Hosts h1, h2, ... for 4 s, each write 1 ms, with clocks that gain so much per second.
 SimRun RunWithSpeeds(const std::vector<double>& speeds, const std::string& criterion = "p99<10ms") {
@@ -168,4 +163,4 @@ TEST(ClockPace, OfAClockThatWasNeverProbedIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -12,11 +12,10 @@
 #include "absl/strings/str_split.h"
 #include "common/units.h"
 #include "controller/render/csv.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
 
 const ColumnGroup* const kGroups[] = {&kWriteColumns,     &kThroughputColumns, &kLatencyColumns,  &kTimeColumns,
                                       &kBandwidthColumns, &kRateColumns,       &kResponseColumns, &kFeltColumns,

@@ -10,11 +10,10 @@
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
 
 // Whole numbers of any length, the lowest 32 bits first: enough to know on which side of 2^b the 32nd power of a value
 // lies.
@@ -54,7 +53,7 @@ TEST(Log32Buckets, EveryEdgeIsExact) {
 }
 
 TEST(Log32Buckets, HoldAnyValueAsTheLogarithmHasIt) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int i = 0; i < 20'000; ++i) {
@@ -69,7 +68,7 @@ TEST(Log32Buckets, HoldAnyValueAsTheLogarithmHasIt) {
 }
 
 TEST(Distribution, HoldsEveryValueInItsBucket) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {

@@ -1,7 +1,7 @@
 // Runs in which FAIL would be wrong.
 #include "tests/unit/analysis/planted_scenarios.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 std::vector<Scenario> FailWouldBeWrong() {
   const v1::Outcome pass = v1::OUTCOME_PASS;
@@ -205,4 +205,4 @@ std::vector<Scenario> FailWouldBeWrong() {
   };
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

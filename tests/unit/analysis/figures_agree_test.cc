@@ -9,13 +9,11 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::SimHost;
-using testing::SimRun;
 
 // Hosts with and without a target rate, writes of 0.2 to 60 ms, seconds that are not whole.
 SimRun RandomRun(std::mt19937_64& random) {
@@ -31,7 +29,7 @@ SimRun RandomRun(std::mt19937_64& random) {
     host.rate_per_second = rate_per_second;
     host.steps.emplace_back();
     for (uint64_t qm = 0; qm < 1 + random() % 3; ++qm) {
-      host.steps[0].push_back(testing::ClosedLoop(
+      host.steps[0].push_back(tests::ClosedLoop(
           run.duration_ns, 1'000,
           [&random](uint64_t, int64_t) { return static_cast<int64_t>(200'000 + random() % 60'000'000); },
           run.warmup_ns));
@@ -96,13 +94,13 @@ void ExpectIntervalsAreFinal(const std::vector<IntervalRow>& rows, const LiveSna
 }
 
 TEST(FiguresAgree, OfTheLastLiveViewTheIntervalsAndTheReport) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 40; ++round) {
     SCOPED_TRACE(round);
     const SimRun run = RandomRun(random);
-    const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    const std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
     // All that came before the step's end was recorded.
     Analyzer analyzer;
     int64_t now_ns = 0;
@@ -114,8 +112,8 @@ TEST(FiguresAgree, OfTheLastLiveViewTheIntervalsAndTheReport) {
     const LiveSnapshot live = analyzer.Live(now_ns, -1);
     const std::vector<LiveCriterion> criteria = analyzer.LiveCriteria();
 
-    const v1::Report report = testing::Analyze(records);
-    const v1::ScopeReport& cluster = testing::Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER);
+    const v1::Report report = tests::Analyze(records);
+    const v1::ScopeReport& cluster = tests::Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER);
     ASSERT_GT(cluster.writes(), 0U);
     ExpectLiveIsFinal(live, cluster);
     ExpectIntervalsAreFinal(RowsOf(records, kNsPerSecond), live, cluster);
@@ -140,7 +138,7 @@ TEST(FiguresAgree, OfTheLastLiveViewTheIntervalsAndTheReport) {
 
 // The criteria so far are those of the report that the journal gave if it ended there, whatever was lost.
 TEST(FiguresAgree, OfTheCriteriaSoFarAndTheReportOfTheJournalUntilThen) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 60; ++round) {
@@ -150,7 +148,7 @@ TEST(FiguresAgree, OfTheCriteriaSoFarAndTheReportOfTheJournalUntilThen) {
     run.criteria.push_back("min_second_iops>=1000000");
     run.criteria.push_back("min_second_mbps@host>=100000");
     if (random() % 2 == 0) run.hosts.back().lost_after_ns = static_cast<int64_t>(500 + random() % 3'000) * kNsPerMs;
-    std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
     const auto lost = std::find_if(records.begin(), records.end(),
                                    [](const v1::JournalRecord& record) { return record.has_host_lost(); });
     // The builder reports losses at the step's end.
@@ -173,7 +171,7 @@ TEST(FiguresAgree, OfTheCriteriaSoFarAndTheReportOfTheJournalUntilThen) {
     Analyzer analyzer;
     for (const v1::JournalRecord& record : records) analyzer.Add(record);
     const std::vector<LiveCriterion> criteria = analyzer.LiveCriteria();
-    const v1::Report report = testing::Analyze(records);
+    const v1::Report report = tests::Analyze(records);
     ASSERT_EQ(criteria.size(), static_cast<size_t>(report.verdict().criteria_size()));
     for (size_t i = 0; i < criteria.size(); ++i) {
       const v1::CriterionReport& last = report.verdict().criteria(static_cast<int>(i));

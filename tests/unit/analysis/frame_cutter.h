@@ -9,7 +9,7 @@
 #include "common/histogram.h"
 #include "tests/unit/analysis/journal_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline constexpr uint64_t kExtentBytes = 16 << 20;
 
@@ -128,4 +128,4 @@ class FrameCutter {
   std::map<uint64_t, SimWrite> slow_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

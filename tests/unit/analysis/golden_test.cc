@@ -10,15 +10,11 @@
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "tests/golden_files.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::ClosedLoop;
-using testing::ExpectGolden;
-using testing::SimHost;
-using testing::SimRun;
 
 void ExpectGoldenReport(const std::string& name, const v1::Report& report) {
   ExpectGolden("tests/golden/" + name + ".txt", RenderText(report));
@@ -53,18 +49,18 @@ SimRun ClusterRun() {
     host.clock_ahead_ns = static_cast<int64_t>(seed) * 100'000 * kNsPerSecond;
     host.sees = {"alpha", "beta", "gamma"};
     // In the first step: the storage, the path of beta, one queue manager of gamma, and alpha itself.
-    std::vector<testing::SimStall> stalls = {{500 * kNsPerMs, 900 * kNsPerMs}};
+    std::vector<tests::SimStall> stalls = {{500 * kNsPerMs, 900 * kNsPerMs}};
     if (host.label == "beta") stalls.push_back({1'300 * kNsPerMs, 1'550 * kNsPerMs});
     if (host.label == "alpha") {
       stalls.push_back({2'200 * kNsPerMs, 2'520 * kNsPerMs});
       host.pauses.push_back({0, 2'203 * kNsPerMs, 2'520 * kNsPerMs});
     }
     for (const int64_t base_ns : {400'000, 1'300'000}) {
-      std::vector<testing::SimWriter>& writers = host.steps.emplace_back();
+      std::vector<tests::SimWriter>& writers = host.steps.emplace_back();
       for (int qm = 0; qm < 2; ++qm, ++seed) {
         if (host.label == "gamma" && qm == 1 && host.steps.size() == 1)
           stalls.push_back({1'800 * kNsPerMs, 1'960 * kNsPerMs});
-        writers.push_back(ClosedLoop(run.duration_ns, 2'000, testing::WithStalls(Jitter(base_ns, seed), stalls),
+        writers.push_back(ClosedLoop(run.duration_ns, 2'000, tests::WithStalls(Jitter(base_ns, seed), stalls),
                                      run.warmup_ns, static_cast<int64_t>(seed) * 1'000));
       }
       stalls.clear();
@@ -85,7 +81,7 @@ SimRun TroubledRun() {
     host.label = label;
     host.rate_per_second = 500;
     // Before the second one is lost it hangs.
-    std::vector<testing::SimStall> stalls;
+    std::vector<tests::SimStall> stalls;
     if (!run.hosts.empty()) stalls.push_back({900 * kNsPerMs, 60 * kNsPerSecond});
     host.steps.push_back({ClosedLoop(run.duration_ns, 1'500'000, WithStalls(Jitter(500'000, label.size()), stalls))});
     run.hosts.push_back(host);
@@ -145,24 +141,24 @@ SimRun LoadedRun() {
 }
 
 TEST(Golden, LoadedReport) {
-  ExpectGoldenReport("loaded", testing::Analyze(testing::MakeJournal(LoadedRun())));
+  ExpectGoldenReport("loaded", tests::Analyze(tests::MakeJournal(LoadedRun())));
 }
 
 TEST(Golden, ClusterReport) {
-  ExpectGoldenReport("cluster", testing::Analyze(testing::MakeJournal(ClusterRun())));
+  ExpectGoldenReport("cluster", tests::Analyze(tests::MakeJournal(ClusterRun())));
 }
 
 TEST(Golden, TroubledReport) {
-  ExpectGoldenReport("troubled", testing::Analyze(testing::MakeJournal(TroubledRun())));
+  ExpectGoldenReport("troubled", tests::Analyze(tests::MakeJournal(TroubledRun())));
 }
 
 // With one host down the others do not keep up.
 TEST(Golden, PlacementReport) {
-  SimRun run = testing::Placement(3 * kNsPerSecond);
+  SimRun run = tests::Placement(3 * kNsPerSecond);
   run.criteria = {"p50<5ms"};
   // STOCK, on its standby host, takes 8 ms a write where 200 writes/s were due.
-  run.hosts[0].steps[2][1] = testing::Steady(run.duration_ns, 8 * kNsPerMs);
-  const v1::Report report = testing::Analyze(testing::MakeJournal(run));
+  run.hosts[0].steps[2][1] = tests::Steady(run.duration_ns, 8 * kNsPerMs);
+  const v1::Report report = tests::Analyze(tests::MakeJournal(run));
   // mqldt's columns are not for steps of several block sizes.
   ExpectGolden("tests/golden/placement.txt", RenderText(report));
   ExpectGolden("tests/golden/placement.json", RenderJson(report));
@@ -171,12 +167,12 @@ TEST(Golden, PlacementReport) {
 }
 
 TEST(Golden, EmptyReport) {
-  ExpectGoldenReport("empty", testing::Analyze({}));
+  ExpectGoldenReport("empty", tests::Analyze({}));
 }
 
 // The committed schema is made from report.proto, with its comments as descriptions.
 TEST(Golden, SchemaIsThatOfTheProto) {
-  testing::ExpectGoldenSchema("docs/report.schema.json", "Report");
+  tests::ExpectGoldenSchema("docs/report.schema.json", "Report");
 }
 
 }  // namespace

@@ -3,15 +3,10 @@
 
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::DoubleEq;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::IsOk;
 
 constexpr int64_t kStartNs = 1'000 * kNsPerSecond;
 

@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "common/units.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::IsEmpty;
-using testing::IsOk;
-using ::testing::SizeIs;
 
 constexpr int64_t kMs = kNsPerMs;
 

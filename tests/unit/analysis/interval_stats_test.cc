@@ -11,16 +11,11 @@
 #include "controller/render/live_view.h"
 #include "controller/render/plain_text.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::SimHost;
-using testing::SimRun;
-using ::testing::SizeIs;
 
 SimRun TwoHosts(int64_t duration_ns) {
   SimRun run;
@@ -28,7 +23,7 @@ SimRun TwoHosts(int64_t duration_ns) {
   for (const char* label : {"alpha", "beta"}) {
     SimHost host;
     host.label = label;
-    host.steps = {{testing::Steady(duration_ns, 1'999'000), testing::Steady(duration_ns, 3'999'000)}};
+    host.steps = {{tests::Steady(duration_ns, 1'999'000), tests::Steady(duration_ns, 3'999'000)}};
     run.hosts.push_back(host);
   }
   return run;
@@ -44,7 +39,7 @@ std::vector<IntervalRow> RowsOf(const std::vector<v1::JournalRecord>& records, i
 }
 
 std::vector<IntervalRow> RowsOf(const SimRun& run, int64_t interval_ns) {
-  return RowsOf(testing::MakeJournal(run), interval_ns);
+  return RowsOf(tests::MakeJournal(run), interval_ns);
 }
 
 std::vector<int64_t> EndsMs(const std::vector<IntervalRow>& rows) {
@@ -67,7 +62,7 @@ void ExpectRowsAddUp(const std::vector<IntervalRow>& rows, const v1::Report& rep
     EXPECT_EQ(row.total.latency_min_ns, sums.latency_min_ns);
   }
   for (const v1::StepReport& step : report.steps()) {
-    const v1::LatencyReport& latency = testing::Scope(step, v1::SCOPE_KIND_CLUSTER).latency();
+    const v1::LatencyReport& latency = tests::Scope(step, v1::SCOPE_KIND_CLUSTER).latency();
     EXPECT_EQ(steps[step.number()].writes, latency.count());
     EXPECT_EQ(steps[step.number()].latency_sum_ns, latency.sum_ns());
     EXPECT_EQ(steps[step.number()].latency_max_ns, latency.max_ns());
@@ -88,7 +83,7 @@ TEST(IntervalRows, RowsAreAlignedToTheStepAndAddUp) {
   EXPECT_NEAR(static_cast<double>(rows[1].interval.writes), 3 * 2 * 750, 4);
   EXPECT_EQ(rows[0].max_host, "alpha");
   EXPECT_EQ(rows[0].max_qm, 2);
-  ExpectRowsAddUp(rows, testing::Analyze(testing::MakeJournal(run)));
+  ExpectRowsAddUp(rows, tests::Analyze(tests::MakeJournal(run)));
 }
 
 TEST(IntervalRows, ARowIsThereAsSoonAsAllHostsHavePassedIt) {
@@ -99,7 +94,7 @@ TEST(IntervalRows, ARowIsThereAsSoonAsAllHostsHavePassedIt) {
   analyzer.SetIntervalListener(2 * kNsPerSecond, [&](const IntervalRow&) {
     if (!first_row_at_ns) first_row_at_ns = now_ns - start_ns;
   });
-  for (const v1::JournalRecord& record : testing::MakeJournal(TwoHosts(6 * kNsPerSecond))) {
+  for (const v1::JournalRecord& record : tests::MakeJournal(TwoHosts(6 * kNsPerSecond))) {
     now_ns = record.time_ns();
     if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
     analyzer.Add(record);
@@ -113,7 +108,7 @@ TEST(IntervalRows, ALostHostHoldsNobodyBackFromItsLossOn) {
   SimRun run = TwoHosts(6 * kNsPerSecond);
   run.hosts[1].lost_after_ns = 2'500 * kNsPerMs;
   // The builder tells of the loss at the end of the step: until then the host is waited for.
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   const auto lost = std::find_if(records.begin(), records.end(),
                                  [](const v1::JournalRecord& record) { return record.has_host_lost(); });
   const std::vector<v1::JournalRecord> before(records.begin(), lost);
@@ -124,15 +119,15 @@ TEST(IntervalRows, ALostHostHoldsNobodyBackFromItsLossOn) {
   EXPECT_THAT(EndsMs(rows), ElementsAre(1'000, 2'000));
   // A loss that is told of in the middle of the step.
   std::rotate(records.begin() + static_cast<int64_t>(before.size()) / 2, lost, lost + 1);
-  ExpectRowsAddUp(RowsOf(records, kNsPerSecond), testing::Analyze(testing::MakeJournal(run)));
+  ExpectRowsAddUp(RowsOf(records, kNsPerSecond), tests::Analyze(tests::MakeJournal(run)));
   EXPECT_THAT(EndsMs(RowsOf(records, kNsPerSecond)), ElementsAre(1'000, 2'000, 3'000, 4'000, 5'000, 6'000));
 }
 
 TEST(IntervalRows, IntervalsWithoutAWriteHaveTheirRow) {
   SimRun run = TwoHosts(5 * kNsPerSecond);
   for (SimHost& host : run.hosts) {
-    for (testing::SimWriter& writer : host.steps[0]) {
-      std::erase_if(writer, [](const testing::SimWrite& write) {
+    for (tests::SimWriter& writer : host.steps[0]) {
+      std::erase_if(writer, [](const tests::SimWrite& write) {
         return write.start_ns > kNsPerSecond && write.start_ns < 4 * kNsPerSecond;
       });
     }
@@ -152,12 +147,12 @@ TEST(IntervalRows, CoalescedResultsBlurTheirRows) {
   ASSERT_THAT(rows, SizeIs(4));
   EXPECT_TRUE(rows[0].blurred);
   EXPECT_TRUE(rows[1].blurred);
-  ExpectRowsAddUp(rows, testing::Analyze(testing::MakeJournal(run)));
+  ExpectRowsAddUp(rows, tests::Analyze(tests::MakeJournal(run)));
   for (const IntervalRow& row : RowsOf(TwoHosts(4 * kNsPerSecond), kNsPerSecond)) EXPECT_FALSE(row.blurred);
 }
 
 TEST(IntervalRows, AJournalThatEndsInAStepHasARowForTheRest) {
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(30 * kNsPerSecond));
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(TwoHosts(30 * kNsPerSecond));
   int64_t start_ns = 0;
   for (const v1::JournalRecord& record : records) {
     if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
@@ -167,11 +162,11 @@ TEST(IntervalRows, AJournalThatEndsInAStepHasARowForTheRest) {
   });
   const std::vector<IntervalRow> rows = RowsOf(records, 10 * kNsPerSecond);
   EXPECT_THAT(EndsMs(rows), ElementsAre(10'000, 13'250));
-  ExpectRowsAddUp(rows, testing::Analyze(records));
+  ExpectRowsAddUp(rows, tests::Analyze(records));
 }
 
 TEST(IntervalRows, RowsOfAnyRunAddUp) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 60; ++round) {
@@ -186,20 +181,20 @@ TEST(IntervalRows, RowsOfAnyRunAddUp) {
       if (random() % 4 == 0) host.lost_after_ns = static_cast<int64_t>(random() % 5'000) * kNsPerMs;
       for (uint64_t qm = 0; qm <= random() % 3; ++qm) {
         if (qm == 0) host.steps.emplace_back();
-        host.steps[0].push_back(testing::ClosedLoop(
+        host.steps[0].push_back(tests::ClosedLoop(
             run.duration_ns, 1'000,
             [&random](uint64_t, int64_t) { return static_cast<int64_t>(1'000'000 + random() % 300'000'000); },
             run.warmup_ns));
       }
       run.hosts.push_back(host);
     }
-    const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
-    ExpectRowsAddUp(RowsOf(records, static_cast<int64_t>(1 + random() % 4) * kNsPerSecond), testing::Analyze(records));
+    const std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+    ExpectRowsAddUp(RowsOf(records, static_cast<int64_t>(1 + random() % 4) * kNsPerSecond), tests::Analyze(records));
   }
 }
 
 TEST(IntervalRows, DamagedRecordsMakeABoundedNumberOfRows) {
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(2 * kNsPerSecond));
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(TwoHosts(2 * kNsPerSecond));
   for (v1::JournalRecord& record : records) {
     if (record.has_run_begin()) record.mutable_run_begin()->mutable_steps(0)->set_duration_ns(int64_t{1} << 61);
     if (!record.has_frames()) continue;
@@ -214,7 +209,7 @@ TEST(IntervalRows, DamagedRecordsMakeABoundedNumberOfRows) {
 
 // A step as long as a journal can claim, in which all data but a little come at its end.
 TEST(IntervalRows, NoStepMakesMoreThanAMillionRows) {
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(2 * kNsPerSecond));
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(TwoHosts(2 * kNsPerSecond));
   constexpr int64_t kDurationNs = 500'000'000 * kNsPerSecond;
   for (v1::JournalRecord& record : records) {
     if (record.has_run_begin()) record.mutable_run_begin()->mutable_steps(0)->set_duration_ns(kDurationNs);
@@ -245,8 +240,8 @@ TEST(IntervalRows, FramesThatTheReportRefusesAreInNoRow) {
     }
     FAIL() << "no frame to change";
   };
-  const std::vector<v1::JournalRecord> whole = testing::MakeJournal(TwoHosts(4 * kNsPerSecond));
-  const uint64_t all = testing::Scope(testing::Analyze(whole).steps(0), v1::SCOPE_KIND_CLUSTER).latency().count();
+  const std::vector<v1::JournalRecord> whole = tests::MakeJournal(TwoHosts(4 * kNsPerSecond));
+  const uint64_t all = tests::Scope(tests::Analyze(whole).steps(0), v1::SCOPE_KIND_CLUSTER).latency().count();
   const std::vector<std::pair<bool, std::function<void(v1::HostFrames&, v1::Frame&)>>> changes = {
       {true, [](v1::HostFrames&, v1::Frame& frame) { frame.mutable_latency()->set_sum_ns(1); }},
       {true, [](v1::HostFrames&, v1::Frame& frame) { frame.set_bytes(frame.bytes() + 1); }},
@@ -263,8 +258,8 @@ TEST(IntervalRows, FramesThatTheReportRefusesAreInNoRow) {
     SCOPED_TRACE(i);
     std::vector<v1::JournalRecord> records = whole;
     change_one(records, changes[i].second);
-    const v1::Report report = testing::Analyze(records);
-    const uint64_t counted = testing::Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).latency().count();
+    const v1::Report report = tests::Analyze(records);
+    const uint64_t counted = tests::Scope(report.steps(0), v1::SCOPE_KIND_CLUSTER).latency().count();
     EXPECT_EQ(counted < all, changes[i].first);
     EXPECT_THAT(report.verdict().reasons(), ::testing::Contains(HasSubstr("Left out: a frame")));
     for (const int64_t seconds : {1, 3}) ExpectRowsAddUp(RowsOf(records, seconds * kNsPerSecond), report);
@@ -285,13 +280,13 @@ TEST(IntervalRows, FramesThatTheReportRefusesAreInNoRow) {
       return after_end ? record.has_step_end() : record.has_step_done();
     });
     records.insert(end, late);
-    ExpectRowsAddUp(RowsOf(records, kNsPerSecond), testing::Analyze(records));
+    ExpectRowsAddUp(RowsOf(records, kNsPerSecond), tests::Analyze(records));
   }
 }
 
 TEST(IntervalRows, ASecondBeginOfTheRunChangesNothing) {
   const SimRun run = TwoHosts(3 * kNsPerSecond);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   v1::JournalRecord again;
   again.mutable_run_begin()->set_run_id("again");
   records.insert(records.begin() + static_cast<int64_t>(records.size()) / 2, again);
@@ -310,7 +305,7 @@ TEST(IntervalLines, OfRoundsTheNumberOfTheRoundIsShown) {
 
 TEST(IntervalLines, HeadingsStandAboveEveryTenth) {
   SimRun run = TwoHosts(12 * kNsPerSecond);
-  run.hosts[1].steps[0][0] = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
+  run.hosts[1].steps[0][0] = tests::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
     return start_ns < 2 * kNsPerSecond ? 1'000'000 : start_ns < 3 * kNsPerSecond ? 12'000'000 : 2'000'000;
   });
   IntervalLines lines(kNsPerSecond);

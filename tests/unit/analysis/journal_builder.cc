@@ -11,7 +11,7 @@
 #include "controller/analysis/analyzer.h"
 #include "tests/unit/analysis/frame_cutter.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // 2026-11-20 19:20:11 UTC, and the controller's clock then.
@@ -395,4 +395,4 @@ const v1::SeriesReport& Series(const v1::StepReport& step, v1::ScopeKind kind, c
   throw std::runtime_error("no such series");
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

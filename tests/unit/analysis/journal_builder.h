@@ -11,7 +11,7 @@
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // One write. Times are of the timeline, from the step's measured start; warm-up writes are before 0.
 struct SimWrite {
@@ -114,4 +114,4 @@ const v1::ScopeReport& Scope(const v1::StepReport& step, v1::ScopeKind kind, con
 const v1::SeriesReport& Series(const v1::StepReport& step, v1::ScopeKind kind, const std::string& host = "",
                                uint32_t qm = 0);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

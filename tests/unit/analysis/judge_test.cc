@@ -4,14 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "controller/analysis/figures.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using testing::SimHost;
-using testing::SimRun;
 
 // A fast and a slow host, two block sizes; every second write of the slow one's second step takes 4 ms.
 SimRun FastAndSlow(const std::vector<std::string>& criteria) {
@@ -22,9 +19,9 @@ SimRun FastAndSlow(const std::vector<std::string>& criteria) {
   for (const char* label : {"fast", "slow"}) {
     SimHost host;
     host.label = label;
-    host.steps.push_back({testing::Steady(run.duration_ns, 400'000)});
+    host.steps.push_back({tests::Steady(run.duration_ns, 400'000)});
     const int64_t second_ns = std::string(label) == "slow" ? 4 * kNsPerMs : 500'000;
-    host.steps.push_back({testing::ClosedLoop(run.duration_ns, 1'000, [second_ns](uint64_t number, int64_t) {
+    host.steps.push_back({tests::ClosedLoop(run.duration_ns, 1'000, [second_ns](uint64_t number, int64_t) {
       return number % 2 == 0 ? second_ns : int64_t{500'000};
     })});
     run.hosts.push_back(host);
@@ -33,7 +30,7 @@ SimRun FastAndSlow(const std::vector<std::string>& criteria) {
 }
 
 v1::VerdictReport Verdict(const std::vector<std::string>& criteria) {
-  return testing::Analyze(testing::MakeJournal(FastAndSlow(criteria))).verdict();
+  return tests::Analyze(tests::MakeJournal(FastAndSlow(criteria))).verdict();
 }
 
 TEST(Judge, PassesWhereEveryCriterionHoldsInEveryStep) {
@@ -83,7 +80,7 @@ TEST(Judge, HoldsEachStorageToACriterionForStorages) {
   SimRun shared = FastAndSlow({"avg@storage<2ms"});
   shared.hosts[0].sees = {"slow"};
   shared.hosts[1].sees = {"fast"};
-  EXPECT_EQ(testing::Analyze(testing::MakeJournal(shared)).verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(tests::Analyze(tests::MakeJournal(shared)).verdict().outcome(), v1::OUTCOME_PASS);
 }
 
 TEST(Judge, LooksOnlyAtTheNamedBlockSize) {
@@ -113,9 +110,9 @@ TEST(Judge, FewWritesFailWhereEvenTheMedianDoes) {
   run.criteria = {"p99<10ms"};
   SimHost host;
   host.label = "hung";
-  host.steps = {{testing::Steady(run.duration_ns, 2 * kNsPerSecond)}};
+  host.steps = {{tests::Steady(run.duration_ns, 2 * kNsPerSecond)}};
   run.hosts.push_back(host);
-  EXPECT_EQ(testing::Analyze(testing::MakeJournal(run)).verdict().outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(tests::Analyze(tests::MakeJournal(run)).verdict().outcome(), v1::OUTCOME_FAIL);
 }
 
 TEST(Judge, InconclusiveBeatsPassButNotFail) {
@@ -123,7 +120,7 @@ TEST(Judge, InconclusiveBeatsPassButNotFail) {
        {std::pair{"max<1s", v1::OUTCOME_INCONCLUSIVE}, std::pair{"max<1us", v1::OUTCOME_FAIL}}) {
     SimRun run = FastAndSlow({criterion});
     run.cut_short = "interrupted";
-    EXPECT_EQ(testing::Analyze(testing::MakeJournal(run)).verdict().outcome(), outcome) << criterion;
+    EXPECT_EQ(tests::Analyze(tests::MakeJournal(run)).verdict().outcome(), outcome) << criterion;
   }
 }
 

@@ -6,17 +6,11 @@
 #include <algorithm>
 
 #include "controller/analysis/analyzer.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using testing::SimHost;
-using testing::SimRun;
-using ::testing::SizeIs;
-using testing::TwoHosts;
 
 constexpr int64_t kRunNs = 5 * kNsPerSecond;
 
@@ -24,7 +18,7 @@ constexpr int64_t kRunNs = 5 * kNsPerSecond;
 class LiveRun {
  public:
   LiveRun(const SimRun& run, int64_t at_ns) {
-    for (const v1::JournalRecord& record : testing::MakeJournal(run)) {
+    for (const v1::JournalRecord& record : tests::MakeJournal(run)) {
       if (record.has_step_begin() && start_ns_ == 0) start_ns_ = record.step_begin().start_ns() + run.warmup_ns;
       if (start_ns_ != 0 && record.time_ns() > start_ns_ + at_ns) break;
       analyzer_.Add(record);
@@ -46,12 +40,12 @@ LiveSnapshot At(const SimRun& run, int64_t at_ns) {
 }
 
 // A writer whose one write hangs from `from_ns` on.
-void HangFrom(int64_t from_ns, int64_t until_ns, testing::SimWriter& writes) {
+void HangFrom(int64_t from_ns, int64_t until_ns, tests::SimWriter& writes) {
   std::erase_if(writes,
-                [&](const testing::SimWrite& write) { return write.end_ns() > from_ns && write.start_ns < until_ns; });
+                [&](const tests::SimWrite& write) { return write.end_ns() > from_ns && write.start_ns < until_ns; });
   writes.push_back({from_ns, until_ns - from_ns});
   std::sort(writes.begin(), writes.end(),
-            [](const testing::SimWrite& a, const testing::SimWrite& b) { return a.start_ns < b.start_ns; });
+            [](const tests::SimWrite& a, const tests::SimWrite& b) { return a.start_ns < b.start_ns; });
 }
 
 TEST(LiveStats, ShowsTheLastWholeSecondOfEachHost) {
@@ -82,9 +76,9 @@ TEST(LiveStats, WithATargetRateLatenciesAreResponseTimes) {
 
 TEST(LiveStats, EverySecondHasTheFiguresOfTheReportAndTheLastOneIsShown) {
   SimRun run = TwoHosts(kRunNs + 500 * kNsPerMs);
-  const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
-  const v1::Report report = testing::Analyze(records);
-  const v1::SeriesReport& series = testing::Series(report.steps(0), v1::SCOPE_KIND_CLUSTER);
+  const std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  const v1::Report report = tests::Analyze(records);
+  const v1::SeriesReport& series = tests::Series(report.steps(0), v1::SCOPE_KIND_CLUSTER);
   // All that came before the step's end was recorded.
   Analyzer analyzer;
   int64_t now_ns = 0;
@@ -119,8 +113,8 @@ TEST(LiveStats, TheWarmUpHasFigures) {
   SimRun run = TwoHosts(2 * kNsPerSecond);
   run.warmup_ns = 2 * kNsPerSecond;
   for (SimHost& host : run.hosts) {
-    for (testing::SimWriter& writer : host.steps[0]) {
-      writer = testing::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t) { return 1'000'000; }, run.warmup_ns);
+    for (tests::SimWriter& writer : host.steps[0]) {
+      writer = tests::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t) { return 1'000'000; }, run.warmup_ns);
     }
   }
   const LiveSnapshot shown = At(run, -600 * kNsPerMs);
@@ -199,9 +193,9 @@ TEST(LiveStats, TheWorstSecondIsThatOfTheHostsThatStillRun) {
   SimRun run = TwoHosts(kRunNs);
   run.criteria = {"min_second_iops>=1000"};
   run.hosts[1].lost_after_ns = 1'500 * kNsPerMs;
-  for (testing::SimWriter& writer : run.hosts[0].steps[0]) HangFrom(3 * kNsPerSecond, 4'200 * kNsPerMs, writer);
+  for (tests::SimWriter& writer : run.hosts[0].steps[0]) HangFrom(3 * kNsPerSecond, 4'200 * kNsPerMs, writer);
   // The builder reports the loss at the step's end.
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   const auto lost = std::find_if(records.begin(), records.end(),
                                  [](const v1::JournalRecord& record) { return record.has_host_lost(); });
   ASSERT_NE(lost, records.end());
@@ -223,7 +217,7 @@ TEST(LiveStats, TheWorstSecondIsThatOfTheHostsThatStillRun) {
   SimRun late = TwoHosts(kRunNs);
   late.criteria = {"min_second_iops@cluster>=2500"};
   Analyzer first;
-  for (const v1::JournalRecord& record : testing::MakeJournal(late)) {
+  for (const v1::JournalRecord& record : tests::MakeJournal(late)) {
     if (record.has_step_begin()) start_ns = record.step_begin().start_ns();
     if (record.has_frames() && record.frames().host() == 1) continue;
     if (record.has_frames() && record.time_ns() > start_ns + 1'400 * kNsPerMs) break;
@@ -238,7 +232,7 @@ TEST(LiveStats, AWriterThatReportedNothingIsMissing) {
   SimRun run = TwoHosts(2 * kNsPerSecond);
   run.criteria = {"max@host<10ms"};
   Analyzer analyzer;
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   for (v1::JournalRecord& record : records) {
     if (record.has_step_end()) break;
     const auto of_silent = [](const auto& item) { return item.qm() == 2; };
@@ -278,21 +272,21 @@ TEST(LiveStats, LookingChangesNothingInTheReport) {
   SimRun run = TwoHosts(3 * kNsPerSecond);
   run.criteria = {"p99<10ms", "stalls==0", "iops>=1000"};
   HangFrom(kNsPerSecond, 1'500 * kNsPerMs, run.hosts[0].steps[0][0]);
-  const std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   Analyzer analyzer;
   for (const v1::JournalRecord& record : records) {
     analyzer.Add(record);
     analyzer.Live(record.time_ns(), -1);
     analyzer.LiveCriteria();
   }
-  EXPECT_EQ(analyzer.Finish().SerializeAsString(), testing::Analyze(records).SerializeAsString());
+  EXPECT_EQ(analyzer.Finish().SerializeAsString(), tests::Analyze(records).SerializeAsString());
 }
 
 TEST(LiveStats, BeforeTheFirstStepThereAreOnlyTheHosts) {
   Analyzer analyzer;
   EXPECT_EQ(analyzer.Live(1'000, -1).step, 0);
   EXPECT_THAT(analyzer.LiveCriteria(), IsEmpty());
-  const std::vector<v1::JournalRecord> records = testing::MakeJournal(TwoHosts(kRunNs));
+  const std::vector<v1::JournalRecord> records = tests::MakeJournal(TwoHosts(kRunNs));
   for (int i = 0; i < 3; ++i) analyzer.Add(records[static_cast<size_t>(i)]);
   EXPECT_THAT(analyzer.Live(records[2].time_ns(), -1).hosts, SizeIs(2));
 }

@@ -10,16 +10,10 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::Not;
 
 std::vector<std::string> Plain(const std::vector<LiveLine>& lines) {
   std::vector<std::string> text;
@@ -293,7 +287,7 @@ LiveView RandomView(std::mt19937_64& random) {
 }
 
 TEST(LiveTableProperty, NoLineIsWiderThanTheWidthAndThereAreNoMoreThanTheHeight) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
   for (int i = 0; i < 2'000; ++i) {

@@ -8,7 +8,7 @@
 #include "tests/unit/agent/fake_env.h"
 #include "tests/unit/analysis/planted_scenarios.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // What the agent needs to know beyond what the builder's journals tell.
@@ -95,4 +95,4 @@ Records BacklogOfTheWarmup(v1::Arrival arrival) {
   return Written(run);
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -1,7 +1,7 @@
 // Runs in which PASS would be wrong.
 #include "tests/unit/analysis/planted_scenarios.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 std::vector<Scenario> PassWouldBeWrong() {
   const v1::Outcome fail = v1::OUTCOME_FAIL;
@@ -427,4 +427,4 @@ std::vector<Scenario> PassWouldBeWrong() {
   };
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -12,22 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/whole_run.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Analyze;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::MakeJournal;
-using testing::Placement;
-using testing::Scope;
-using testing::Series;
-using testing::SimRun;
-using ::testing::StartsWith;
-using testing::Steady;
 
 std::set<std::pair<std::string, std::string>> WhoWrote(const v1::StepReport& step) {
   std::set<std::pair<std::string, std::string>> who;
@@ -177,7 +166,7 @@ SimRun OnASlightlyBusyHost(const std::string& criterion) {
 }
 
 // The outcome of the plan's criterion in the third step, where STOCK's writes on the busy host are these.
-v1::Outcome OutcomeWith(SimRun run, const testing::SimWriter& writes) {
+v1::Outcome OutcomeWith(SimRun run, const tests::SimWriter& writes) {
   run.hosts[0].steps[2][1] = writes;
   const v1::Report report = Analyze(MakeJournal(run));
   for (const v1::CriterionStepReport& step : report.verdict().criteria(0).steps()) {
@@ -187,10 +176,10 @@ v1::Outcome OutcomeWith(SimRun run, const testing::SimWriter& writes) {
 }
 
 // 200 writes/s of 1 ms, but the one under way after 0.5 s takes so long.
-testing::SimWriter OneLongWrite(int64_t length_ns) {
+tests::SimWriter OneLongWrite(int64_t length_ns) {
   const auto latency =
-      testing::WithStalls([](uint64_t, int64_t) { return kNsPerMs; }, {{500 * kNsPerMs, 500 * kNsPerMs + length_ns}});
-  return testing::ClosedLoop(2 * kNsPerSecond, 4 * kNsPerMs, latency);
+      tests::WithStalls([](uint64_t, int64_t) { return kNsPerMs; }, {{500 * kNsPerMs, 500 * kNsPerMs + length_ns}});
+  return tests::ClosedLoop(2 * kNsPerSecond, 4 * kNsPerMs, latency);
 }
 
 TEST(PlacementReport, WritesThatAreSlowThemselvesFailWhateverTheLoadGeneratorDid) {
@@ -364,10 +353,10 @@ TEST(PlacementReport, AStallWithAHostDownIsClassedByTheHostsThatWrite) {
   SimRun run = Placement();
   run.stall_ns = 100 * kNsPerMs;
   const auto stalled =
-      testing::WithStalls([](uint64_t, int64_t) { return kNsPerMs; }, {{500 * kNsPerMs, 900 * kNsPerMs}});
+      tests::WithStalls([](uint64_t, int64_t) { return kNsPerMs; }, {{500 * kNsPerMs, 900 * kNsPerMs}});
   // alpha is down: beta's three writers all stall, and beta is the only host that writes.
-  for (testing::SimWriter& writer : run.hosts[1].steps[1]) {
-    writer = testing::ClosedLoop(run.duration_ns, 4 * kNsPerMs, stalled);
+  for (tests::SimWriter& writer : run.hosts[1].steps[1]) {
+    writer = tests::ClosedLoop(run.duration_ns, 4 * kNsPerMs, stalled);
   }
   const v1::Report report = Analyze(MakeJournal(run));
   ASSERT_EQ(report.steps(1).stalls().stalls_size(), 1);

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 void PrintTo(const Scenario& scenario, std::ostream* out) {
   *out << scenario.name;
@@ -221,4 +221,4 @@ Records ManyAtTheLimit() {
   return Journal(run);
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

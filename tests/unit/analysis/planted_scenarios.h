@@ -10,7 +10,7 @@
 #include "common/units.h"
 #include "tests/unit/analysis/journal_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline constexpr int64_t kMs = kNsPerMs;
 inline constexpr int64_t kSecond = kNsPerSecond;
@@ -107,4 +107,4 @@ SimRun Averaged(std::vector<std::string> criteria);
 // 1,600 queue managers of 1,000 writes each, of which one in a hundred is slow, by chance.
 Records ManyAtTheLimit();
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,13 +5,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 #include "tests/unit/analysis/planted_scenarios.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Everything that a reader of the verdict sees.
 std::string TextOf(const v1::VerdictReport& verdict) {
@@ -57,4 +56,4 @@ TEST(PlantedRemark, ARateThatAHostShortOfCpuMissedIsSaidWithItsCause) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 using Random = std::mt19937_64;
 
@@ -13,4 +13,4 @@ inline int64_t Between(Random& random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

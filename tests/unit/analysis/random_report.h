@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Reports as no run makes them, but within what figures can be.
 class RandomReport {
@@ -181,4 +181,4 @@ class RandomReport {
   std::vector<std::string> hosts_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -12,21 +12,11 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Le;
-using ::testing::Not;
-using testing::SimHost;
-using testing::SimRun;
 
 // Hosts with these names, one writer each, 20 ms writes for a second.
 v1::Report ReportOf(const std::vector<std::string>& names, int64_t latency_ns = 20 * kNsPerMs) {
@@ -34,10 +24,10 @@ v1::Report ReportOf(const std::vector<std::string>& names, int64_t latency_ns = 
   for (const std::string& name : names) {
     SimHost host;
     host.label = name;
-    host.steps = {{testing::Steady(run.duration_ns, latency_ns)}};
+    host.steps = {{tests::Steady(run.duration_ns, latency_ns)}};
     run.hosts.push_back(host);
   }
-  return testing::Analyze(testing::MakeJournal(run));
+  return tests::Analyze(tests::MakeJournal(run));
 }
 
 std::vector<size_t> Widths(const std::string& text) {
@@ -367,11 +357,10 @@ TEST(Csv, MqldtsColumnsHoldRightValues) {
   SimHost host;
   host.label = "alpha";
   // One millisecond each, but one write of half a second.
-  host.steps = {{testing::ClosedLoop(
+  host.steps = {{tests::ClosedLoop(
       run.duration_ns, 0, [](uint64_t number, int64_t) { return number == 100 ? 500 * kNsPerMs : kNsPerMs; })}};
   run.hosts.push_back(host);
-  const std::vector<std::string> lines =
-      absl::StrSplit(RenderMqldtCsv(testing::Analyze(testing::MakeJournal(run))), '\n');
+  const std::vector<std::string> lines = absl::StrSplit(RenderMqldtCsv(tests::Analyze(tests::MakeJournal(run))), '\n');
   EXPECT_THAT(lines[0], HasSubstr("Min bytes/sec (slowest write),Max bytes/sec (fastest write)"));
   // 99 + 1 + 401 writes in the first second less the one that ends with it, then 1,000, and the one in flight.
   EXPECT_THAT(CsvCells(lines[1]), ElementsAre("4096", "1500", "6144000", "4096000", "2048000", "3072000", "500000000",

@@ -10,15 +10,11 @@
 #include "absl/strings/str_split.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::SimHost;
-using testing::SimRun;
 
 // A host with these criteria, 20 ms writes for a second.
 v1::Report Judged(const std::vector<std::string>& criteria, const std::string& label = "alpha") {
@@ -26,9 +22,9 @@ v1::Report Judged(const std::vector<std::string>& criteria, const std::string& l
   run.criteria = criteria;
   SimHost host;
   host.label = label;
-  host.steps = {{testing::Steady(run.duration_ns, 20 * kNsPerMs)}};
+  host.steps = {{tests::Steady(run.duration_ns, 20 * kNsPerMs)}};
   run.hosts.push_back(host);
-  return testing::Analyze(testing::MakeJournal(run));
+  return tests::Analyze(tests::MakeJournal(run));
 }
 
 size_t Occurrences(const std::string& text, const std::string& of) {

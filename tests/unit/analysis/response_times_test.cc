@@ -7,22 +7,17 @@
 #include <string>
 
 #include "controller/render/text.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::SimHost;
-using testing::SimRun;
-using ::testing::SizeIs;
-
 constexpr int64_t kLateWriteNs = 70 * kNsPerMs;
 
 // Two hosts, the first of which is late with each write.
 SimRun LateHostRun() {
-  SimRun run = testing::TwoHosts(3 * kNsPerSecond);
+  SimRun run = tests::TwoHosts(3 * kNsPerSecond);
   for (SimHost& host : run.hosts) host.rate_per_second = 500;
   run.hosts[0].schedule_lag_ns = kLateWriteNs;
   return run;
@@ -36,7 +31,7 @@ const v1::SeriesReport& SeriesOfHost(const google::protobuf::RepeatedPtrField<v1
 }
 
 TEST(ResponseTimes, AStepHasThemByScopeAndSecondBesideTheServiceTimes) {
-  const v1::Report report = testing::Analyze(testing::MakeJournal(LateHostRun()));
+  const v1::Report report = tests::Analyze(tests::MakeJournal(LateHostRun()));
   const v1::StepReport& step = report.steps(0);
   const v1::ResponseReport& response = step.response();
   EXPECT_EQ(response.series_size(), step.series_size());
@@ -66,7 +61,7 @@ TEST(ResponseTimes, AStepHasThemByScopeAndSecondBesideTheServiceTimes) {
 }
 
 TEST(ResponseTimes, DistributionsHoldAllOfThem) {
-  const v1::Report report = testing::Analyze(testing::MakeJournal(LateHostRun()));
+  const v1::Report report = tests::Analyze(tests::MakeJournal(LateHostRun()));
   const v1::StepReport& step = report.steps(0);
   EXPECT_EQ(step.response().distributions_size(), step.distributions_size());
   for (const v1::DistributionReport& distribution : step.response().distributions()) {
@@ -82,7 +77,7 @@ TEST(ResponseTimes, DistributionsHoldAllOfThem) {
 }
 
 TEST(ResponseTimes, TheSlowestWritesAreThoseThatCallersWaitedForLongest) {
-  const v1::Report report = testing::Analyze(testing::MakeJournal(LateHostRun()));
+  const v1::Report report = tests::Analyze(tests::MakeJournal(LateHostRun()));
   const v1::StepReport& step = report.steps(0);
   ASSERT_THAT(step.response().slowest(), SizeIs(10));
   for (const v1::SlowestReport& write : step.response().slowest()) EXPECT_EQ(write.host(), "alpha");
@@ -94,13 +89,13 @@ TEST(ResponseTimes, TheSlowestWritesAreThoseThatCallersWaitedForLongest) {
 }
 
 TEST(ResponseTimes, AClosedLoopHasNone) {
-  const v1::Report report = testing::Analyze(testing::MakeJournal(testing::TwoHosts(3 * kNsPerSecond)));
+  const v1::Report report = tests::Analyze(tests::MakeJournal(tests::TwoHosts(3 * kNsPerSecond)));
   EXPECT_FALSE(report.steps(0).has_response());
   EXPECT_THAT(RenderText(report), HasSubstr("Slowest writes, by service time"));
 }
 
 TEST(ResponseTimes, OfOlderAgentsTheSlowestWritesAreThoseByServiceTime) {
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(LateHostRun());
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(LateHostRun());
   for (v1::JournalRecord& record : records) {
     if (!record.has_frames()) continue;
     for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
@@ -109,20 +104,20 @@ TEST(ResponseTimes, OfOlderAgentsTheSlowestWritesAreThoseByServiceTime) {
       frame.mutable_slowest()->clear_response_ns();
     }
   }
-  const v1::Report report = testing::Analyze(records);
+  const v1::Report report = tests::Analyze(records);
   EXPECT_THAT(report.steps(0).response().slowest(), IsEmpty());
   EXPECT_THAT(RenderText(report), HasSubstr("Slowest writes, by service time"));
   EXPECT_THAT(RenderText(report), HasSubstr("Slowest write (service time)"));
 }
 
 TEST(ResponseTimes, ASlowResponseThatIsNoneOfTheFramesIsRefused) {
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(LateHostRun());
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(LateHostRun());
   const auto record = std::find_if(records.begin(), records.end(), [](const v1::JournalRecord& one) {
     return one.has_frames() && !one.frames().frames(0).slow_responses().empty();
   });
   ASSERT_NE(record, records.end());
   record->mutable_frames()->mutable_frames(0)->mutable_slow_responses(0)->set_response_ns(UINT64_MAX);
-  EXPECT_THAT(testing::Analyze(records).verdict().reasons(),
+  EXPECT_THAT(tests::Analyze(records).verdict().reasons(),
               ::testing::Contains(HasSubstr("a slow write that is none of the frame's")));
 }
 

@@ -75,7 +75,7 @@ TEST(SecondPercentiles, OldSecondsAreClosedWhenTooManyAreOpen) {
 
 // The table keeps buckets; what it tells must be what the histogram tells, from any distribution.
 TEST(SecondPercentiles, TheTableReportsWhatTheHistogramDoes) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   SecondTable table;

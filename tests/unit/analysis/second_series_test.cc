@@ -2,12 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "controller/analysis/seconds.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Pair;
 
 WriteSums Writes(uint64_t writes) {
   return {writes, writes * 1'000, 1'000};

@@ -9,12 +9,10 @@
 #include "common/units.h"
 #include "controller/analysis/host_stalls.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 struct Write {
   int64_t start_ns;
@@ -76,7 +74,7 @@ TEST(ServiceGaps, AFrameThatContradictsItselfProvesNothing) {
 // Whatever the writes are: a span of time that holds no whole write lies in gaps that are known, or before the first
 // or after the last write, and is no longer than they say; as long as it is no shorter than what may be left out.
 TEST(ServiceGaps, NoSpanWithoutAWholeWriteIsMissing) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   const auto between = [&random](int64_t low, int64_t high) {

@@ -4,13 +4,11 @@
 
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/stall_report_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
 
 // Three hosts whose writes take 40 ms, now and then 250 ms; the path of the first was cut for 5 s.
 class SlowStorageTest : public StallReportTest {
@@ -104,4 +102,4 @@ TEST_F(SlowStorageTest, WithClocksThatMayBeWrongByHalfOfTheStallNothingIsProved)
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

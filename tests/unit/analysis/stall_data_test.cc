@@ -2,14 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/stall_report_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class StallDataTest : public StallReportTest {};
 
@@ -118,4 +115,4 @@ TEST_F(StallDataTest, AHostOfWhichIntervalsAreMissingDoesNotVouchFromThereOn) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

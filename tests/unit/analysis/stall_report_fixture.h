@@ -10,7 +10,7 @@
 
 #include "tests/unit/analysis/journal_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline constexpr int64_t kMs = kNsPerMs;
 
@@ -44,4 +44,4 @@ class StallReportTest : public ::testing::Test {
   SimRun run_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

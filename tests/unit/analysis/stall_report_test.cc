@@ -4,15 +4,11 @@
 
 #include <set>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/stall_report_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST_F(StallReportTest, WithoutAStallItSaysWhatWouldHaveBeenOne) {
   const v1::StepReport step = Step();
@@ -357,4 +353,4 @@ TEST_F(StallReportTest, PausesThatNoClockShowsAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

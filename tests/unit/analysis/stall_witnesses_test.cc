@@ -4,14 +4,11 @@
 
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/stalls_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST_F(StallsTest, APausedHostCannotVouchForTheStorage) {
   BothStalled(0, 1000, 1700);
@@ -121,4 +118,4 @@ TEST_F(StallsTest, WhatTheClocksAllowOfAPauseKeepsAHostFromVouching) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -11,7 +11,7 @@
 #include "common/units.h"
 #include "controller/analysis/stalls.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Three hosts with two writers each on storage 1, one with two writers on storage 2, all of which run for 10 s.
 class StallsTest : public ::testing::Test {
@@ -60,4 +60,4 @@ class StallsTest : public ::testing::Test {
   std::vector<StalledInterval> intervals_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,15 +7,13 @@
 #include <set>
 
 #include "controller/analysis/stalls.h"
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/random_numbers.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Between;
-using testing::Random;
 
 constexpr int64_t kMs = kNsPerMs;
 constexpr int64_t kStepNs = 60 * kNsPerSecond;
@@ -61,7 +59,7 @@ Scene RandomHosts(Random& random, int64_t most_error_ns) {
 
 // Known pauses, far apart, of known writers: exactly they are found, with their class, within the clocks' errors.
 TEST(StallsProperty, NamesExactlyTheKnownPauses) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 2'000; ++round) {
@@ -127,7 +125,7 @@ TEST(StallsProperty, NamesExactlyTheKnownPauses) {
 
 // Whatever the clocks' errors: hosts are said to have stood together, or to have run, only where that is so.
 TEST(StallsProperty, NeverSaysWhatTheClocksLeaveOpen) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 10'000; ++round) {
@@ -199,7 +197,7 @@ bool SiblingRan(const Scene& scene, const Stall& stall, const std::set<uint32_t>
 
 // Any intervals, moments at the ends of what is allowed too: each is in one stall, and the classes fit who stood.
 TEST(StallsProperty, EveryIntervalIsInOneStall) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   constexpr int64_t kMost = int64_t{1} << 61;

@@ -6,14 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/stalls_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST_F(StallsTest, OnlyAWriterInTheSameDirectoryShowsThatTheWayToItWasOpen) {
   StallHost& host = hosts_[3];
@@ -293,4 +290,4 @@ TEST(CoveredTime, CountsWhatOverlapsOnce) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

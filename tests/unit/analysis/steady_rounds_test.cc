@@ -7,13 +7,10 @@
 
 #include "common/units.h"
 #include "controller/analysis/whole_run.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // Rounds of steps of 2 s with these block sizes, at most so many.
 SteadyRounds RoundsOf(const std::vector<uint64_t>& block_sizes, int64_t most_rounds) {

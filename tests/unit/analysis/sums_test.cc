@@ -4,23 +4,13 @@
 
 #include "common/histogram.h"
 #include "controller/render/json.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::Analyze;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::MakeJournal;
-using ::testing::Not;
-using testing::Scope;
-using testing::Series;
-using testing::SimHost;
-using testing::SimRun;
-
-SimHost HostOf(const std::vector<testing::SimWriter>& writers, double rate_per_second = 0) {
+SimHost HostOf(const std::vector<tests::SimWriter>& writers, double rate_per_second = 0) {
   SimHost host;
   host.label = "alpha";
   host.steps.push_back(writers);
@@ -43,7 +33,7 @@ class TwiceTheCapacity {
     run.duration_ns = seconds_ * kNsPerSecond;
     run.interval_ns = kNsPerSecond;
     run.stall_ns = 0;
-    run.hosts = {HostOf(std::vector<testing::SimWriter>(kWriters), 1000)};
+    run.hosts = {HostOf(std::vector<tests::SimWriter>(kWriters), 1000)};
     std::vector<v1::JournalRecord> records = MakeJournal(run);
     for (v1::JournalRecord& record : records) {
       if (record.has_step_begin()) start_ns_ = record.step_begin().host_start_ns(0);
@@ -121,7 +111,7 @@ TEST(ResponseSums, OfWritersFarBehindTheirScheduleAreExactHoweverLargeTheyAre) {
 TEST(ClosingWrites, AreInTheLatenciesButInNoRate) {
   SimRun run;
   run.block_sizes = {64 << 20};
-  const testing::SimWriter writer = testing::Steady(run.duration_ns, 400 * kNsPerMs, 0);
+  const tests::SimWriter writer = tests::Steady(run.duration_ns, 400 * kNsPerMs, 0);
   ASSERT_EQ(writer.size(), 3U);
   run.hosts = {HostOf({writer, writer, writer})};
   const v1::Report report = Analyze(MakeJournal(run));
@@ -153,7 +143,7 @@ TEST(ClosingWrites, AreInTheLatenciesButInNoRate) {
 
 TEST(ClosingWrites, DoNotMakeATargetRateHeld) {
   SimRun run;
-  testing::SimWriter writer;
+  tests::SimWriter writer;
   for (int64_t i = 0; i < 97; ++i) writer.push_back({i * 10 * kNsPerMs, 9 * kNsPerMs});
   writer.push_back({970 * kNsPerMs, 60 * kNsPerMs});
   run.hosts = {HostOf({writer}, 100)};

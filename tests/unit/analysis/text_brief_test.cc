@@ -13,16 +13,11 @@
 #include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/random_report.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 std::vector<std::string> BriefLines(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -66,10 +61,10 @@ void AddKind(uint64_t kind, uint32_t most, v1::Report& report) {
 }
 
 TEST(BriefProperty, NoMoreThanFortyLinesAndVerdictCauseAndFailedCriteriaAreAlwaysThere) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   for (uint64_t round = 0; round < 60; ++round) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, " round ", round));
-    v1::Report report = testing::RandomReport(seed + round, 200).Make();
+    v1::Report report = tests::RandomReport(seed + round, 200).Make();
     AddKind(round % 4, static_cast<uint32_t>((seed + round * 7) % 120), report);
     for (uint64_t i = 0; i < (round * 5) % 60; ++i) {
       v1::CriterionReport& criterion = *report.mutable_verdict()->add_criteria();

@@ -8,14 +8,10 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 std::vector<HistogramRow> RowsOf(const Histogram& histogram, uint32_t rows) {
   return HistogramRows(MakeDistribution(histogram), MakeLatencyReport(histogram), rows);
@@ -38,7 +34,7 @@ bool IsRound(uint64_t width) {
 }
 
 TEST(HistogramRows, AddUpWhateverTheValuesAre) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 2'000; ++round) {

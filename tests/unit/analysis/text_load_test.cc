@@ -8,18 +8,10 @@
 #include "controller/analysis/verdict_cause.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Le;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 std::vector<std::string> TextCells(const std::string& line) {
   return absl::StrSplit(line, ' ', absl::SkipEmpty());

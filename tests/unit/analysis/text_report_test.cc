@@ -12,17 +12,11 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::SimHost;
-using testing::SimRun;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -42,8 +36,7 @@ v1::Report LargeReport(int hosts) {
     const int rank = (i * 5) % hosts;
     for (int step = 0; step < 3; ++step) {
       const int64_t latency_ns = 10 * kNsPerMs + rank * kNsPerMs;
-      host.steps.push_back(
-          {testing::Steady(run.duration_ns, latency_ns), testing::Steady(run.duration_ns, latency_ns)});
+      host.steps.push_back({tests::Steady(run.duration_ns, latency_ns), tests::Steady(run.duration_ns, latency_ns)});
     }
     host.sample = [](uint32_t, int64_t since_start_ns) {
       const auto ms = static_cast<uint64_t>(since_start_ns / kNsPerMs);
@@ -56,7 +49,7 @@ v1::Report LargeReport(int hosts) {
     for (int other = 0; other < hosts; ++other) host.sees.push_back(absl::StrCat("node", 10 + other));
     run.hosts.push_back(host);
   }
-  return testing::Analyze(testing::MakeJournal(run));
+  return tests::Analyze(tests::MakeJournal(run));
 }
 
 // Labels of the hosts with a row "all" in the first step's tables.
@@ -214,9 +207,9 @@ v1::Report PacedReport(bool missed, const std::vector<std::string>& criteria) {
   SimHost host;
   host.label = "alpha";
   host.rate_per_second = missed ? 100 : 40;
-  host.steps = {{testing::Steady(run.duration_ns, 20 * kNsPerMs)}};
+  host.steps = {{tests::Steady(run.duration_ns, 20 * kNsPerMs)}};
   run.hosts.push_back(host);
-  v1::Report report = testing::Analyze(testing::MakeJournal(run));
+  v1::Report report = tests::Analyze(tests::MakeJournal(run));
   for (v1::ScopeReport& scope : *report.mutable_steps(0)->mutable_scopes()) {
     scope.mutable_rate()->set_held(!missed);
     scope.mutable_rate()->mutable_response()->set_p50_ns(77 * kNsPerMs);
@@ -242,7 +235,7 @@ TEST(TextReport, WithoutCriteriaARunCompletedAndAMissedRateIsInTheVerdict) {
 }
 
 TEST(BestAndWorst, AreByP99OfWhatCallersFeltAndOneWithoutAWriteIsTheWorst) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1'000; ++round) {

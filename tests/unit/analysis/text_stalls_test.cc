@@ -4,12 +4,10 @@
 
 #include "common/units.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class TextStallsTest : public ::testing::Test {
  protected:

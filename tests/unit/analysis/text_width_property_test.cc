@@ -11,18 +11,17 @@
 #include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/random_report.h"
 
 namespace plimsoll {
 namespace {
 
-using ::testing::StartsWith;
-
 TEST(TextReportProperty, NoLineIsWiderThanEightyColumnsNorCutAndTheVerdictIsFirst) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   for (uint64_t round = 0; round < 60; ++round) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, " round ", round));
-    const v1::Report report = testing::RandomReport(seed + round).Make();
+    const v1::Report report = tests::RandomReport(seed + round).Make();
     EXPECT_LE(TextSummary(report, TextDetail::kShort).size(), 15U);
     const std::string text = RenderText(report, 40);
     EXPECT_THAT(text, StartsWith("Verdict   "));

@@ -2,19 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/analysis/timeline.h"
+#include "controller/timeline/timeline.h"
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Analyze;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using testing::MakeJournal;
-using testing::SimHost;
-using testing::SimRun;
-using testing::Steady;
 
 // Steps of so long that the host completes without a single frame.
 std::vector<v1::JournalRecord> StepsWithoutFrames(int steps, int64_t duration_ns) {
@@ -53,7 +46,7 @@ TEST(UnreportedSeconds, AStepOfTenDaysWithoutAFrameHasNoSeries) {
 }
 
 TEST(UnreportedSeconds, AQueueManagerOfAPlacementIsNamed) {
-  std::vector<v1::JournalRecord> records = MakeJournal(testing::Placement());
+  std::vector<v1::JournalRecord> records = MakeJournal(tests::Placement());
   for (v1::JournalRecord& record : records) {
     if (!record.has_run_begin()) continue;
     for (v1::LogStep& step : *record.mutable_run_begin()->mutable_steps()) step.set_duration_ns(200'000 * kNsPerSecond);

@@ -4,14 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr int64_t kWriteNs = 200'000;
 
@@ -154,4 +151,4 @@ TEST(VerdictWarnings, AreSilentWithATargetRateWithoutStallsAndWithoutAPass) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

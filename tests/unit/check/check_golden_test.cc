@@ -10,7 +10,7 @@ namespace {
 
 // The committed schema is made from check_report.proto, with its comments as descriptions.
 TEST(CheckGolden, SchemaIsThatOfTheProto) {
-  testing::ExpectGoldenSchema("docs/fsck.schema.json", "CheckReport");
+  tests::ExpectGoldenSchema("docs/fsck.schema.json", "CheckReport");
 }
 
 }  // namespace

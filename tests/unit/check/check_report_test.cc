@@ -4,14 +4,12 @@
 
 #include <string>
 
-#include "controller/check/checks.h"
+#include "controller/fsck/checks.h"
 #include "controller/render/json.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 v1::CheckResult Result(const std::string& name, v1::CheckRequirement requirement, v1::CheckOutcome outcome,
                        const std::string& reason = "") {

@@ -1,6 +1,6 @@
 // The checks against a model of a file system: an honest one passes them all, and each lie is found, by the check that
 // is there for it, and named.
-#include "controller/check/checks.h"
+#include "controller/fsck/checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,15 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/check/simulated_field.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::Lies;
-using testing::SimulatedField;
 
 v1::CheckResult RunOne(const std::string& name, SimulatedField& field) {
   uint32_t next_process = 0;

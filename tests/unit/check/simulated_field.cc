@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
@@ -417,4 +417,4 @@ std::optional<v1::CheckAnswer> SimulatedField::Carry(size_t host, const v1::Chec
   }
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

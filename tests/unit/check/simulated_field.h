@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "controller/check/check_run.h"
+#include "controller/fsck/check_run.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What is wrong with the model. Everything else is as POSIX has it.
 struct Lies {
@@ -159,4 +159,4 @@ class SimulatedField final : public CheckField {
   std::map<FileName, int64_t> modified_ns_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,14 +5,12 @@
 
 #include "common/protocol.h"
 #include "common/units.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::StatusIs;
 
 class AgentLimitsTest : public ::testing::Test {
  protected:

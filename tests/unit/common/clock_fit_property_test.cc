@@ -4,15 +4,11 @@
 #include <cstdio>
 
 #include "common/clock_fit.h"
+#include "tests/testing.h"
 #include "tests/unit/common/simulated_clock.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::kMs;
-using testing::kSecond;
-using testing::Network;
-using testing::SimulatedClock;
 
 constexpr double kMaxSlewPpm = 500;
 

@@ -4,15 +4,11 @@
 
 #include <cstdlib>
 
+#include "tests/testing.h"
 #include "tests/unit/common/simulated_clock.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::kMs;
-using testing::kSecond;
-using testing::Network;
-using testing::SimulatedClock;
 
 // Both ways take 50 us, the remote side answers at once.
 ClockExchange Exchange(int64_t sent_ns, int64_t offset_ns, int64_t one_way_ns = 50'000) {

@@ -7,15 +7,13 @@
 
 #include "common/units.h"
 #include "plimsoll/v1/plan.pb.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
 using google::protobuf::FieldDescriptor;
-using testing::IsOk;
-using testing::StatusIs;
 using Workload = v1::LogWorkload;
 
 const FieldDescriptor& WorkloadField(int number) {

@@ -6,12 +6,11 @@
 #include <random>
 
 #include "common/histogram.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
-using ::plimsoll::testing::IsOk;
 using Layout = HistogramLayout;
 
 // All orders of magnitude alike; a few above 1 h.

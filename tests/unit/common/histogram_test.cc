@@ -5,13 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
 using Layout = HistogramLayout;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

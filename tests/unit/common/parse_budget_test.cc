@@ -5,13 +5,10 @@
 #include "common/protocol.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // A description with so many empty directories: three bytes each.
 std::string EmptyDirectories(size_t count) {

@@ -3,12 +3,10 @@
 #include <cerrno>
 
 #include "common/posix.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::StatusIs;
 
 TEST(PosixError, NamesOperationSubjectAndErrno) {
   EXPECT_EQ(PosixError("pwritev2", "/mnt/a/S0000003.LOG", ENOSPC).message(),

@@ -9,7 +9,7 @@
 
 #include "common/clock_fit.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline constexpr int64_t kMs = 1'000'000;
 inline constexpr int64_t kSecond = 1'000'000'000;
@@ -71,4 +71,4 @@ struct Network {
   }
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,13 +5,11 @@
 #include <random>
 
 #include "common/trace.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
 using Writes = std::vector<TracedWrite>;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

@@ -5,13 +5,10 @@
 #include <tuple>
 
 #include "common/trace.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
 
 // Gives out a vector in pieces of given sizes; then an error, where there is one.
 class VectorSource : public TraceSource {

@@ -4,13 +4,10 @@
 
 #include <random>
 
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

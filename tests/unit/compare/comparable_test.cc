@@ -9,21 +9,11 @@
 
 #include "common/units.h"
 #include "controller/compare/compare_render.h"
+#include "tests/testing.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Compared;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::Quick;
-using testing::Side;
-using testing::Simulated;
-using testing::SteadyReport;
-using testing::Strings;
 
 std::string Refusal(const v1::Report& first, const v1::Report& second) {
   const absl::StatusOr<v1::Comparison> comparison = Compare({Side({first}), Side({second})}, Quick());

@@ -12,7 +12,7 @@
 #include "controller/compare/compare.h"
 #include "tests/unit/compare/simulated_reports.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // A run of two block sizes, `slower` times as slow as others.
 inline v1::Report Simulated(double slower, uint64_t seed, double phi = 0.2, size_t seconds = 60) {
@@ -51,4 +51,4 @@ inline std::vector<std::string> Strings(const google::protobuf::RepeatedPtrField
   return {strings.begin(), strings.end()};
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "tests/testing.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Compared;
-using testing::Side;
-using testing::SimulatedLaw;
-using testing::SimulateReport;
-using testing::Strings;
 
 constexpr uint64_t kBlock = 4'096;
 
@@ -109,7 +104,7 @@ TEST(CompareGate, MoreBlockSizesNeverMakeAPassOfAnythingElse) {
 
 // A run whose writes are all of one latency, as many as one writer makes in a second.
 v1::Report AlikeRun(const std::string& id, uint64_t latency_ns) {
-  return testing::SteadyReport(id, {kBlock}, 12, std::vector<uint64_t>(1'000'000'000 / latency_ns, latency_ns));
+  return tests::SteadyReport(id, {kBlock}, 12, std::vector<uint64_t>(1'000'000'000 / latency_ns, latency_ns));
 }
 
 TEST(CompareGate, TwoRunsASideWithALossOfSixtyPercentDoNotPass) {
@@ -130,9 +125,9 @@ TEST(CompareGate, TwoRunsASideWithALossOfSixtyPercentDoNotPass) {
 TEST(CompareGate, AsksTheGatedFiguresAlone) {
   // The same IO/s with a tail ten times as long.
   std::vector<uint64_t> latencies(1'000, 100'000);
-  const v1::Report first = testing::SteadyReport("a", {kBlock}, 12, latencies);
+  const v1::Report first = tests::SteadyReport("a", {kBlock}, 12, latencies);
   for (size_t i = 0; i < 20; ++i) latencies[i] = 1'000'000;
-  const v1::Report second = testing::SteadyReport("b", {kBlock}, 12, latencies);
+  const v1::Report second = tests::SteadyReport("b", {kBlock}, 12, latencies);
   CompareSettings settings = Gate(0.3);
   settings.gate = {v1::FIGURE_P99};
   EXPECT_EQ(Compared({Side({first}), Side({second})}, settings).gate(), v1::OUTCOME_FAIL);
@@ -149,7 +144,7 @@ TEST(CompareGate, AsksTheGatedFiguresAlone) {
 
 TEST(CompareGate, AFigureThatIsNotKnownIsUndecided) {
   // 120 writes are too few for p99.
-  const v1::Report run = testing::SteadyReport("a", {kBlock}, 12, std::vector<uint64_t>(10, 100'000));
+  const v1::Report run = tests::SteadyReport("a", {kBlock}, 12, std::vector<uint64_t>(10, 100'000));
   const v1::Comparison comparison = Compared({Side({run}), Side({run})}, Gate(0.1));
   EXPECT_EQ(comparison.gate(), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_THAT(Strings(comparison.undecided()),
@@ -201,8 +196,7 @@ TEST(CompareGate, ASideThatLostAHostInTheStepNeverPassesNorFails) {
 
 TEST(CompareGate, BlockSizesOfOtherStepsStillDecide) {
   const auto run = [](const std::string& id, uint64_t latency_ns) {
-    return testing::SteadyReport(id, {kBlock, 65'536}, 12,
-                                 std::vector<uint64_t>(1'000'000'000 / latency_ns, latency_ns));
+    return tests::SteadyReport(id, {kBlock, 65'536}, 12, std::vector<uint64_t>(1'000'000'000 / latency_ns, latency_ns));
   };
   v1::Report slower = run("b", 5'000'000);
   PlantBottleneck(*slower.mutable_steps(1));

@@ -10,12 +10,11 @@
 #include "controller/compare/compare_render.h"
 #include "controller/render/json.h"
 #include "tests/golden_files.h"
+#include "tests/testing.h"
 #include "tests/unit/compare/simulated_reports.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::ExpectGolden;
 
 void ExpectGoldenComparison(const std::string& name, const std::vector<SideInput>& sides,
                             const CompareSettings& settings) {
@@ -27,13 +26,13 @@ void ExpectGoldenComparison(const std::string& name, const std::vector<SideInput
 }
 
 v1::Report Report(double slower, double phi, size_t seconds, uint64_t seed) {
-  testing::SimulatedLaw law;
+  tests::SimulatedLaw law;
   law.phi = phi;
   law.seconds = seconds;
   law.latency_ns *= slower;
   law.writes /= slower;
   std::mt19937_64 random(seed);
-  v1::Report report = testing::SimulateReport(law, {4'096, 65'536}, random);
+  v1::Report report = tests::SimulateReport(law, {4'096, 65'536}, random);
   report.mutable_run()->set_id("7f3a2" + std::to_string(seed));
   return report;
 }
@@ -96,7 +95,7 @@ TEST(CompareGolden, SidesInTurn) {
 
 // The committed schema is made from compare.proto, with its comments as descriptions.
 TEST(CompareGolden, SchemaIsThatOfTheProto) {
-  testing::ExpectGoldenSchema("docs/compare.schema.json", "Comparison");
+  tests::ExpectGoldenSchema("docs/compare.schema.json", "Comparison");
 }
 
 }  // namespace

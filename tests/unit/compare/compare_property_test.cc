@@ -4,15 +4,11 @@
 #include <random>
 #include <string>
 
+#include "tests/testing.h"
 #include "tests/unit/compare/simulated_tables.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::CompareTables;
-using testing::Intervals;
-using testing::SimulatedLaw;
-using testing::TableRates;
 
 // Fewer than a comparison takes, for time; p-values are multiples of 0.0005, which is enough for 15 rows at 5 %.
 constexpr size_t kReplicates = 1'999;

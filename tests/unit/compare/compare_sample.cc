@@ -20,7 +20,7 @@ namespace plimsoll {
 namespace {
 
 int Main(double slower, uint64_t seed, std::map<std::string, std::string> more) {
-  testing::SimulatedLaw law;
+  tests::SimulatedLaw law;
   law.latency_ns *= slower;
   law.writes /= slower;
   law.phi = 0.3;
@@ -31,7 +31,7 @@ int Main(double slower, uint64_t seed, std::map<std::string, std::string> more) 
     sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
   }
   std::mt19937_64 random(seed);
-  v1::Report report = testing::SimulateReport(law, sizes.empty() ? std::vector<uint64_t>{4'096} : sizes, random);
+  v1::Report report = tests::SimulateReport(law, sizes.empty() ? std::vector<uint64_t>{4'096} : sizes, random);
   report.mutable_run()->set_name(more["name"]);
   if (more.count("host") > 0) report.mutable_hosts(0)->set_label(more["host"]);
   if (more.count("kernel") > 0) report.mutable_hosts(0)->set_kernel(more["kernel"]);

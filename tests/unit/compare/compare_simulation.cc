@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "controller/compare/run_statistics.h"
+#include "controller/statistics/run_statistics.h"
 #include "tests/unit/compare/simulated_tables.h"
 
 namespace {
 
-using plimsoll::testing::CompareTables;
-using plimsoll::testing::Intervals;
-using plimsoll::testing::SimulatedLaw;
-using plimsoll::testing::TableRates;
+using plimsoll::tests::CompareTables;
+using plimsoll::tests::Intervals;
+using plimsoll::tests::SimulatedLaw;
+using plimsoll::tests::TableRates;
 
 struct Case {
   std::string name;

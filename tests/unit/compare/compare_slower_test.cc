@@ -8,23 +8,11 @@
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/compare_words.h"
+#include "tests/testing.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Compared;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::Quick;
-using testing::Side;
-using testing::Simulated;
-using ::testing::StartsWith;
-using testing::SteadyReport;
-using testing::Strings;
 
 TEST(CompareSlower, NamesWhatIsSlowerThanAllowed) {
   CompareSettings settings = Quick();

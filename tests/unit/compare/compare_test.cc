@@ -15,24 +15,11 @@
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "tests/testing.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::AllOf;
-using testing::Compared;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::Quick;
-using testing::Side;
-using testing::Simulated;
-using ::testing::StartsWith;
-using testing::SteadyReport;
-using testing::Strings;
 
 const v1::ComparedRow& Row(const v1::PairComparison& pair, v1::Figure figure) {
   for (const v1::ComparedRow& row : pair.rows()) {

@@ -8,19 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
+#include "tests/testing.h"
 #include "tests/unit/compare/compare_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::Compared;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::Quick;
-using testing::Simulated;
-using testing::Strings;
 
 // Runs of `rounds` rounds, each slower than the one before it by far more than B is slower than A.
 std::vector<SideInput> Drifting(size_t rounds, double b_slower) {

@@ -9,15 +9,11 @@
 #include <random>
 #include <vector>
 
-#include "controller/compare/run_statistics.h"
+#include "controller/statistics/run_statistics.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::Ge;
 
 const std::vector<Look> kSixRounds = {{6, 1}};
 

@@ -12,6 +12,7 @@
 #include "controller/render/json.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-using ::testing::HasSubstr;
 using Random = std::mt19937_64;
 
 template <typename Value>
@@ -93,7 +93,7 @@ void Fill(Message& message, Random& random) {
 }
 
 TEST(ReportJsonProperty, WhatWasRenderedIsReadBack) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int round = 0; round < 300; ++round) {

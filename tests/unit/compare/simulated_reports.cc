@@ -6,7 +6,7 @@
 
 #include "common/units.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr double kBucketsPerOctave = 32;
@@ -175,4 +175,4 @@ v1::Report SteadyReport(const std::string& id, const std::vector<uint64_t>& bloc
   return report;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

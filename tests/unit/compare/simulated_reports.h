@@ -8,7 +8,7 @@
 
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // How the seconds of a run come about.
 struct SimulatedLaw {
@@ -34,4 +34,4 @@ v1::Report SimulateReport(const SimulatedLaw& law, const std::vector<uint64_t>& 
 v1::Report SteadyReport(const std::string& id, const std::vector<uint64_t>& block_sizes, size_t seconds,
                         const std::vector<uint64_t>& latencies_ns);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 bool Holds(const v1::ComparedRow& row, double truth) {
@@ -57,4 +57,4 @@ TableRates CompareTables(const SimulatedLaw& law, double slower, size_t tables, 
   return rates;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,7 +7,7 @@
 #include "controller/compare/compare.h"
 #include "tests/unit/compare/simulated_reports.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 struct TableRates {
   size_t tables = 0;
@@ -37,4 +37,4 @@ enum class Intervals { kMean, kMeanAndPercentiles };
 TableRates CompareTables(const SimulatedLaw& law, double slower, size_t tables, size_t replicates, uint64_t seed,
                          Intervals intervals = Intervals::kMean);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "common/student_t.h"
-#include "controller/compare/run_statistics.h"
-#include "controller/compare/second_statistics.h"
+#include "controller/statistics/run_statistics.h"
+#include "controller/statistics/second_statistics.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 
 std::vector<double> FirstOrder(double phi, size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -14,11 +14,10 @@
 
 #include "absl/strings/str_replace.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
 
 AbRecord Sample() {
   AbRecord record;
@@ -149,7 +148,7 @@ class SealedAbTest : public ::testing::Test {
   absl::Status Load() const { return LoadAbDirectory(path().string()).status(); }
 
  private:
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
 };
 
 TEST_F(SealedAbTest, IsReadWhereNothingWasChanged) {

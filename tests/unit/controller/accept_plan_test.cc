@@ -13,18 +13,11 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
+#include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::PlanOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 v1::TestPlan FilledPlan(const std::string& text) {
   v1::TestPlan plan = PlanOf(text);

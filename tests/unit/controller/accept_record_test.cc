@@ -20,20 +20,13 @@
 #include "controller/compare/report_json.h"
 #include "controller/run/sha256.h"
 #include "tests/random_seed.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
-using ::plimsoll::testing::IsOk;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::string Read(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -101,7 +94,7 @@ class AcceptRecordTest : public ::testing::Test {
   static constexpr char kSecondRun[] = "bea733";
 
  private:
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
 };
 
 TEST_F(AcceptRecordTest, AnEarlierVersionsAcceptanceIsDerivedAgainWithANoteThatItIsNotSealed) {
@@ -212,7 +205,7 @@ TEST_F(AcceptRecordTest, ASealThatIsGoneIsMissed) {
 // Whichever byte it is, and of whichever file: there is a reason, or the record cannot be read at all.
 TEST_F(AcceptRecordTest, NoByteCanBeFlippedUnnoticed) {
   Seal();
-  const uint32_t seed = testing::RandomSeed();
+  const uint32_t seed = tests::RandomSeed();
   SCOPED_TRACE(::testing::Message() << "PLIMSOLL_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (const char* name : {"accept.json", "storage/storage.json", "load-1/journal", "load-2/journal"}) {

@@ -10,16 +10,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class AllOptionsTest : public ::testing::Test {
  protected:

@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // A program with one command, `go`, that returns 7, and a version.
 class CommandTest : public ::testing::Test {

@@ -6,18 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
+#include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::PlanOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // Problems of a plan with the criterion, and what else it has.
 std::vector<std::string> With(const std::string& criterion, const std::string& rest = "",

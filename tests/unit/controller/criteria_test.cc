@@ -1,4 +1,4 @@
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 

@@ -8,19 +8,14 @@
 
 #include "absl/strings/str_join.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr char kDrill[] = R"(
 workload: {dir: /mnt/log, qm: 2}
@@ -172,4 +167,4 @@ TEST(HaCriteria, EveryMetricIsReadAndWhatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,15 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
-using ::testing::ElementsAre;
 
 std::vector<std::string> Hosts(const std::string& text) {
   const auto hosts = ParseHostList(text);

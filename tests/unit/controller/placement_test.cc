@@ -11,17 +11,11 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::PlanOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 constexpr char kPlan[] = R"(hosts: node[1-3]
 workload: {dir: /san, file_size: 1m, num_files: 2, rate: 50}
@@ -66,7 +60,7 @@ TEST(Placement, TakesWhatAQueueManagerLacksFromThePlan) {
   FillDefaults(again);
   EXPECT_EQ(again.SerializeAsString(), plan.SerializeAsString());
   const absl::StatusOr<v1::TestPlan> read = ReadPlan(WritePlan(plan), "plan.yaml");
-  ASSERT_THAT(read, testing::IsOk());
+  ASSERT_THAT(read, tests::IsOk());
   EXPECT_EQ(Filled(WritePlan(plan)).SerializeAsString(), plan.SerializeAsString()) << "as results keep it";
 }
 
@@ -264,7 +258,7 @@ TEST(Placement, AnErrorHasTheLineOfItsKeyOrOfItsQueueManager) {
   text.replace(text.find("home: node1, "), 13, "");
   PlanPlaces places;
   const absl::StatusOr<v1::TestPlan> plan = ReadPlan(text, "plan.yaml", &places);
-  ASSERT_THAT(plan, testing::IsOk());
+  ASSERT_THAT(plan, tests::IsOk());
   const absl::Status status = CheckPlan(*plan, places);
   EXPECT_THAT(std::string(status.message()), HasSubstr("plan.yaml:6: placement[1]: PAYMENTS has no 'home'"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("plan.yaml:7: placement[2].standby: ORDERS has its home"));

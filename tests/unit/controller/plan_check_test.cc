@@ -7,20 +7,11 @@
 #include <string>
 
 #include "controller/plan/plan_yaml.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::PlanOf;
-using ::plimsoll::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 std::vector<std::string> Problems(const std::string& text) {
   return PlanProblems(PlanOf(text));

@@ -10,11 +10,10 @@
 
 #include "controller/cli/commands.h"
 #include "controller/plan/plan_yaml.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
 
 class PlanCommandTest : public ::testing::Test {
  public:

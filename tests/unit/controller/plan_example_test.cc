@@ -9,14 +9,10 @@
 #include "controller/plan/plan_yaml.h"
 #include "controller/plan/yaml_tree.h"
 #include "plimsoll/v1/plan.pb.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST(PlanExample, ReadsBackAndCanBeRun) {
   const auto plan = ReadPlan(ExamplePlan(), "example.yaml");

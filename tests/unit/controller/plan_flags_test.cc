@@ -11,18 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/command_line.h"
+#include "common/command_line/command_line.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 

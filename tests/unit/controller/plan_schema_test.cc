@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plimsoll/v1/plan.pb.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
@@ -16,9 +17,6 @@ namespace {
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FieldDescriptorProto;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const FieldDescriptor& WorkloadField(const std::string& key) {
   return *FindField(*v1::LogWorkload::descriptor(), key);

@@ -7,16 +7,13 @@
 
 #include "controller/plan/plan_schema.h"
 #include "plimsoll/v1/plan.pb.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
 using google::protobuf::FieldDescriptor;
-using ::plimsoll::testing::IsOk;
-using ::plimsoll::testing::StatusIs;
-using ::testing::ElementsAre;
 
 const FieldDescriptor& Field(const std::string& key) {
   const FieldDescriptor* field = FindField(*v1::TestPlan::descriptor(), key);

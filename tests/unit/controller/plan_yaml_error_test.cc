@@ -15,17 +15,10 @@
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/plan/yaml_tree.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::plimsoll::testing::StatusIs;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 // Views, since the analyzer is slow with lists of many strings.
 struct Mistake {

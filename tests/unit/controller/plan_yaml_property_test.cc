@@ -16,7 +16,7 @@
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "tests/random_seed.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
@@ -25,7 +25,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
-using ::plimsoll::testing::IsOk;
 
 constexpr int kPlans = 10'000;
 
@@ -153,7 +152,7 @@ class PlanMaker {
 };
 
 TEST(PlanYamlProperty, ARandomPlanReadsBackAsItWasWritten) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   RecordProperty("seed", std::to_string(seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   PlanMaker maker(seed);
@@ -172,7 +171,7 @@ TEST(PlanYamlProperty, ARandomPlanReadsBackAsItWasWritten) {
 }
 
 TEST(PlanYamlProperty, EveryValueReadsBackFromItsText) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   RecordProperty("seed", std::to_string(seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   PlanMaker maker(seed);

@@ -7,14 +7,13 @@
 #include <string>
 
 #include "controller/plan/plan_defaults.h"
+#include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using ::plimsoll::testing::PlanOf;
-using ::testing::ElementsAre;
 
 TEST(PlanYaml, ReadsEveryKindOfValue) {
   const v1::TestPlan plan = PlanOf(R"(

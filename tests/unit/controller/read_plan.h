@@ -6,9 +6,9 @@
 #include <string>
 
 #include "controller/plan/plan_yaml.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // The plan that `text` says; it must be one.
 inline v1::TestPlan PlanOf(const std::string& text) {
@@ -17,4 +17,4 @@ inline v1::TestPlan PlanOf(const std::string& text) {
   return plan.ok() ? *plan : v1::TestPlan();
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

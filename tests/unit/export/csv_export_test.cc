@@ -3,19 +3,17 @@
 #include <sstream>
 
 #include "controller/export/formats.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::IsOk;
-
 class CsvExportTest : public ::testing::Test {
  protected:
   std::string Export(const std::vector<v1::JournalRecord>& records, const WriteFilter& filter) {
-    testing::WriteJournal(directory_.Sub("journal"), records);
+    tests::WriteJournal(directory_.Sub("journal"), records);
     auto index = RunIndex::Read(directory_.Sub("journal"));
     EXPECT_THAT(index, IsOk());
     auto stream = WriteStream::Open(**index, filter);
@@ -28,23 +26,23 @@ class CsvExportTest : public ::testing::Test {
     lines_ = lines.value_or(0);
     return text.str();
   }
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   uint64_t lines_ = 0;
 };
 
 // Two writes of one host, one of them in the warm-up.
-testing::SimRun TwoWrites(const std::string& label) {
-  testing::SimRun run;
+tests::SimRun TwoWrites(const std::string& label) {
+  tests::SimRun run;
   run.warmup_ns = 250 * kNsPerMs;
   run.hosts.push_back({label, 0, {{{{-200'000'000, 1'000}, {300'000, 123'456}}}}, {}, 0, {}, 1});
   return run;
 }
 
 TEST_F(CsvExportTest, ReportsEachWriteInOneLine) {
-  const testing::SimRun run = TwoWrites("alpha");
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const tests::SimRun run = TwoWrites("alpha");
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   std::mt19937_64 random(1);
-  testing::AddTraces(run, records, random);
+  tests::AddTraces(run, records, random);
   const std::string csv = Export(records, {});
   EXPECT_EQ(lines_, 1U);
   // The simulated probes tell the clock to 40 us, plus 2 us for the ends of a cell and the slew since the probe.
@@ -57,10 +55,10 @@ TEST_F(CsvExportTest, ReportsEachWriteInOneLine) {
 }
 
 TEST_F(CsvExportTest, MarksTheWarmUp) {
-  const testing::SimRun run = TwoWrites("alpha");
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const tests::SimRun run = TwoWrites("alpha");
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   std::mt19937_64 random(1);
-  testing::AddTraces(run, records, random);
+  tests::AddTraces(run, records, random);
   std::istringstream csv(Export(records, {std::nullopt, true}));
   EXPECT_EQ(lines_, 2U);
   std::string line;
@@ -74,18 +72,18 @@ TEST_F(CsvExportTest, MarksTheWarmUp) {
 }
 
 TEST_F(CsvExportTest, KeepsTextFromHostsInItsCell) {
-  const testing::SimRun run = TwoWrites("a,\"b\"\r\n=c");
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const tests::SimRun run = TwoWrites("a,\"b\"\r\n=c");
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   std::mt19937_64 random(1);
-  testing::AddTraces(run, records, random);
+  tests::AddTraces(run, records, random);
   EXPECT_NE(Export(records, {}).find("Z,\"a,\"\"b\"\"\uFFFD\uFFFD=c\",1,1,2,"), std::string::npos);
 }
 
 TEST_F(CsvExportTest, LeavesTheErrorEmptyWhereNoProbeWasAnswered) {
-  const testing::SimRun run = TwoWrites("alpha");
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const tests::SimRun run = TwoWrites("alpha");
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   std::mt19937_64 random(1);
-  testing::AddTraces(run, records, random);
+  tests::AddTraces(run, records, random);
   for (v1::JournalRecord& record : records) {
     if (record.has_probes()) record.mutable_probes()->clear_probes();
   }

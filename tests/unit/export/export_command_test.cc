@@ -10,23 +10,23 @@
 #include "common/units.h"
 #include "controller/cli/commands.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 class ExportCommandTest : public ::testing::Test {
  protected:
   ExportCommandTest() {
     std::mt19937_64 random(71);
-    run_ = testing::TwoHosts(random);
-    records_ = testing::MakeJournal(run_);
-    testing::AddTraces(run_, records_, random);
+    run_ = tests::TwoHosts(random);
+    records_ = tests::MakeJournal(run_);
+    tests::AddTraces(run_, records_, random);
   }
-  void Write() { testing::WriteJournal(directory_.Sub("journal"), records_); }
+  void Write() { tests::WriteJournal(directory_.Sub("journal"), records_); }
   int Run(std::vector<std::string> args) {
     args.insert(args.begin(), {"export", directory_.path()});
     return RunAsIs(args);
@@ -39,8 +39,8 @@ class ExportCommandTest : public ::testing::Test {
     return ParseAndRun(app, args, line);
   }
 
-  testing::TempDirectory directory_;
-  testing::SimRun run_;
+  tests::TempDirectory directory_;
+  tests::SimRun run_;
   std::vector<v1::JournalRecord> records_;
   std::ostringstream out_;
   std::ostringstream err_;
@@ -257,7 +257,7 @@ TEST_F(ExportCommandTest, AnOutputThatGoesAwayIsReported) {
 
 TEST_F(ExportCommandTest, NamesThatNobodySpelledOutAreNotFollowedWhereTheyAreLinks) {
   Write();
-  const testing::TempDirectory elsewhere;
+  const tests::TempDirectory elsewhere;
   fs::create_directory(elsewhere.Sub("logs"));
   std::ofstream(elsewhere.Sub("mine")) << "mine";
   fs::create_directory_symlink(elsewhere.Sub("logs"), directory_.Sub("fio-log"));

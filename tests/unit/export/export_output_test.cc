@@ -8,14 +8,11 @@
 #include <thread>
 
 #include "controller/export/output.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -27,7 +24,7 @@ size_t FilesIn(const std::string& directory) {
 }
 
 TEST(FileOutput, AppearsWholeAndReplacesWhatWasThere) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   const std::string path = directory.Sub("out");
   std::ofstream(path) << "old";
   auto output = OpenFileOutput(path);
@@ -47,7 +44,7 @@ TEST(FileOutput, AppearsWholeAndReplacesWhatWasThere) {
 }
 
 TEST(FileOutput, ThatIsNotFinishedLeavesNothing) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   const std::string path = directory.Sub("out");
   std::ofstream(path) << "old";
   {
@@ -60,12 +57,12 @@ TEST(FileOutput, ThatIsNotFinishedLeavesNothing) {
 }
 
 TEST(FileOutput, ThatCannotGrowNamesItselfAndLeavesNothing) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   const std::string path = directory.Sub("out");
   {
     auto output = OpenFileOutput(path);
     ASSERT_THAT(output, IsOk());
-    const testing::FileSizeLimit limit(300'000);
+    const tests::FileSizeLimit limit(300'000);
     absl::Status status;
     for (int i = 0; i < 10 && status.ok(); ++i) status = (*output)->Append(std::string(100'000, 'x'));
     EXPECT_NE(std::string(status.message()).find(path), std::string::npos) << status;
@@ -84,7 +81,7 @@ TEST(FileOutput, OfADeviceIsWrittenInPlace) {
 }
 
 TEST(FileOutput, OfAPipeOrALinkIsWrittenThrough) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   const std::string pipe = directory.Sub("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   std::string got;
@@ -108,7 +105,7 @@ TEST(FileOutput, OfAPipeOrALinkIsWrittenThrough) {
 }
 
 TEST(FileOutput, LeavesAFileThatIsCalledAlikeAlone) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   std::ofstream(directory.Sub("out.new")) << "mine";
   {
     auto output = OpenFileOutput(directory.Sub("out"));
@@ -121,7 +118,7 @@ TEST(FileOutput, LeavesAFileThatIsCalledAlikeAlone) {
 }
 
 TEST(FileOutput, BehindALinkAppearsWholeToo) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   const std::string target = directory.MakeDirectory("elsewhere") + "/target";
   std::ofstream(target) << "old";
   chmod(target.c_str(), 0600);
@@ -146,7 +143,7 @@ TEST(FileOutput, BehindALinkAppearsWholeToo) {
 }
 
 TEST(FileOutput, WhereNothingCanBeIsRefused) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   EXPECT_THAT(OpenFileOutput(directory.Sub("missing/out")), StatusIs(absl::StatusCode::kNotFound, "missing/out"));
   EXPECT_FALSE(OpenFileOutput(directory.path()).ok());
 }

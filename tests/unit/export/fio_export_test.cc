@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_split.h"
 #include "controller/export/formats.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll {
@@ -21,16 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 using google::protobuf::Struct;
 using google::protobuf::Value;
-using testing::IsOk;
-using testing::StatusIs;
 
 class FioExportTest : public ::testing::Test {
  protected:
-  void Index(const testing::SimRun& run) {
-    std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  void Index(const tests::SimRun& run) {
+    std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
     std::mt19937_64 random(1);
-    testing::AddTraces(run, records, random);
-    testing::WriteJournal(directory_.Sub("journal"), records);
+    tests::AddTraces(run, records, random);
+    tests::WriteJournal(directory_.Sub("journal"), records);
     auto index = RunIndex::Read(directory_.Sub("journal"));
     ASSERT_THAT(index, IsOk());
     index_ = std::move(index).value();
@@ -60,12 +58,12 @@ class FioExportTest : public ::testing::Test {
     return json;
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   std::unique_ptr<RunIndex> index_;
 };
 
 TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
-  testing::SimRun run;
+  tests::SimRun run;
   run.block_sizes = {8 << 20, 4096};
   // Extents of 16 MiB, three of them: the first step's blocks come round after six.
   run.hosts.push_back({"alpha", 7'000'000, {{{}, {}}, {{}, {}}}, {}, 0, {}, 1});
@@ -87,7 +85,7 @@ TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
 
 TEST_F(FioExportTest, TimesCanBeThoseOfTheUnixEpoch) {
   std::mt19937_64 random(66);
-  Index(testing::TwoHosts(random));
+  Index(tests::TwoHosts(random));
   ASSERT_THAT(Logs(directory_.Sub("relative")), IsOk());
   ASSERT_THAT(Logs(directory_.Sub("epoch"), {}, true), IsOk());
   const auto relative = ReadLog(directory_.Sub("relative/alpha_qm1_clat.1.log"));
@@ -103,7 +101,7 @@ TEST_F(FioExportTest, TimesCanBeThoseOfTheUnixEpoch) {
 
 TEST_F(FioExportTest, OffsetsAreThoseOfTheReport) {
   std::mt19937_64 random(61);
-  testing::SimRun run = testing::TwoHosts(random);
+  tests::SimRun run = tests::TwoHosts(random);
   run.block_sizes = {4096, 65536};
   Index(run);
   ASSERT_THAT(Logs(directory_.Sub("logs")), IsOk());
@@ -125,11 +123,11 @@ TEST_F(FioExportTest, OffsetsAreThoseOfTheReport) {
 }
 
 TEST_F(FioExportTest, NamesOfLogsNeverCollide) {
-  testing::SimRun run;
+  tests::SimRun run;
   const std::string longest(200, 'n');
   for (const std::string& label : {std::string("Node"), std::string("node"), std::string("a/b"), std::string("a%2Fb"),
                                    longest + "1", longest + "2", std::string("..")}) {
-    run.hosts.push_back({label, 0, {{testing::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+    run.hosts.push_back({label, 0, {{tests::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
   }
   Index(run);
   ASSERT_THAT(Logs(directory_.Sub("logs")), IsOk());
@@ -144,8 +142,8 @@ TEST_F(FioExportTest, NamesOfLogsNeverCollide) {
 }
 
 TEST_F(FioExportTest, LogsGoIntoAnEmptyDirectoryOnly) {
-  testing::SimRun run;
-  run.hosts.push_back({"alpha", 0, {{testing::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+  tests::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{tests::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
   Index(run);
   fs::create_directories(directory_.Sub("made/empty"));
   EXPECT_THAT(Logs(directory_.Sub("made/empty")), IsOk());
@@ -155,8 +153,8 @@ TEST_F(FioExportTest, LogsGoIntoAnEmptyDirectoryOnly) {
 
 TEST_F(FioExportTest, LogsThatCannotBeWrittenAreRemovedAgain) {
   std::mt19937_64 random(62);
-  Index(testing::TwoHosts(random));
-  const testing::FileSizeLimit limit(100'000);
+  Index(tests::TwoHosts(random));
+  const tests::FileSizeLimit limit(100'000);
   const auto written = Logs(directory_.Sub("logs"));
   EXPECT_NE(std::string(written.status().message()).find("_clat.1.log"), std::string::npos) << written.status();
   EXPECT_FALSE(fs::exists(directory_.Sub("logs")));
@@ -175,7 +173,7 @@ double Number(const Struct& object, const std::string& key) {
 
 TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
   std::mt19937_64 random(63);
-  const testing::SimRun run = testing::TwoHosts(random);
+  const tests::SimRun run = tests::TwoHosts(random);
   Index(run);
   const Struct json = Json();
   EXPECT_EQ(json.fields().at("fio version").string_value(), "plimsoll-0.1.0");
@@ -222,7 +220,7 @@ TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
 }
 
 TEST_F(FioExportTest, WhatIsNotMeasuredHasNoKey) {
-  testing::SimRun run;
+  tests::SimRun run;
   run.hosts.push_back({"alpha", 0, {{{{0, 100'000}, {300'000, 100'000}}}}, {}, 0, {}, 1});
   run.duration_ns = 500'000'000;
   Index(run);
@@ -242,11 +240,11 @@ TEST_F(FioExportTest, WhatIsNotMeasuredHasNoKey) {
 }
 
 TEST_F(FioExportTest, AJobWhoseStepEndedEarlyClaimsNoSuccess) {
-  testing::SimRun run;
-  run.hosts.push_back({"alpha", 0, {{testing::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  tests::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{tests::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   std::erase_if(records, [](const v1::JournalRecord& record) { return record.has_step_end() || record.has_run_end(); });
-  testing::WriteJournal(directory_.Sub("journal"), records);
+  tests::WriteJournal(directory_.Sub("journal"), records);
   index_ = RunIndex::Read(directory_.Sub("journal")).value();
   const Struct json = Json();
   for (const Value& job : json.fields().at("jobs").list_value().values()) {
@@ -256,14 +254,14 @@ TEST_F(FioExportTest, AJobWhoseStepEndedEarlyClaimsNoSuccess) {
 
 TEST_F(FioExportTest, ReadersOfFiosClientModeFindTheJobsToo) {
   std::mt19937_64 random(67);
-  Index(testing::TwoHosts(random));
+  Index(tests::TwoHosts(random));
   const Struct json = Json();
   EXPECT_TRUE(
       google::protobuf::util::MessageDifferencer::Equals(json.fields().at("client_stats"), json.fields().at("jobs")));
 }
 
 TEST_F(FioExportTest, ABucketThatReachesALimitIsNotBelowIt) {
-  testing::SimRun run;
+  tests::SimRun run;
   // 250 us lie within a bucket of 128 ns, from 249,984 to 250,111 ns; 500 ns have a bucket of their own.
   run.hosts.push_back(
       {"alpha", 0, {{{{0, 249'000}, {300'000, 249'990}, {600'000, 250'050}, {900'000, 499}}}}, {}, 0, {}, 1});
@@ -277,12 +275,12 @@ TEST_F(FioExportTest, ABucketThatReachesALimitIsNotBelowIt) {
 
 TEST_F(FioExportTest, JsonsStandardDeviationIsThatOfTheWrites) {
   std::mt19937_64 random(64);
-  const testing::SimRun run = testing::TwoHosts(random);
+  const tests::SimRun run = tests::TwoHosts(random);
   Index(run);
   double sum = 0;
   double squares = 0;
   double count = 0;
-  for (const testing::SimWrite& write : run.hosts[1].steps[0][0]) {
+  for (const tests::SimWrite& write : run.hosts[1].steps[0][0]) {
     if (write.end_ns() < 0) continue;
     const auto latency_ns = static_cast<double>(write.latency_ns);
     sum += latency_ns;

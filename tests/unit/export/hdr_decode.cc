@@ -6,7 +6,7 @@
 
 #include "absl/strings/escaping.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 uint64_t BigEndian(const std::string& bytes, size_t at, size_t size) {
@@ -64,4 +64,4 @@ DecodedHdr DecodeHdrLine(const std::string& text) {
   return decoded;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 struct DecodedHdr {
   // What is wrong; empty: nothing.
@@ -20,4 +20,4 @@ struct DecodedHdr {
 // `text` is what an interval log's line ends with: base 64 of the compressed encoding.
 DecodedHdr DecodeHdrLine(const std::string& text);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -3,13 +3,11 @@
 #include <random>
 
 #include "controller/export/formats.h"
+#include "tests/testing.h"
 #include "tests/unit/export/hdr_decode.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::DecodedHdr;
-using testing::DecodeHdrLine;
 
 void ExpectSameBuckets(const Histogram& histogram) {
   const DecodedHdr decoded = DecodeHdrLine(EncodeHdrForLog(histogram));

@@ -5,22 +5,20 @@
 
 #include "absl/strings/str_split.h"
 #include "controller/export/formats.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/hdr_decode.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::IsOk;
-
 struct LogLine {
   std::string tag;
   double from_s = 0;
   double length_s = 0;
   double max_ms = 0;
-  testing::DecodedHdr hdr;
+  tests::DecodedHdr hdr;
   uint64_t count() const {
     uint64_t sum = 0;
     for (const auto& [index, n] : hdr.counts) sum += n;
@@ -30,9 +28,9 @@ struct LogLine {
 
 class HlogExportTest : public ::testing::Test {
  protected:
-  std::vector<LogLine> Export(const testing::SimRun& run, const WriteFilter& filter = {}) {
+  std::vector<LogLine> Export(const tests::SimRun& run, const WriteFilter& filter = {}) {
     const std::string path = directory_.Sub("journal" + std::to_string(++journals_));
-    testing::WriteJournal(path, testing::MakeJournal(run));
+    tests::WriteJournal(path, tests::MakeJournal(run));
     auto index = RunIndex::Read(path);
     EXPECT_THAT(index, IsOk());
     index_ = std::move(index).value();
@@ -63,7 +61,7 @@ class HlogExportTest : public ::testing::Test {
       parsed.from_s = std::stod(cells[0]);
       parsed.length_s = std::stod(cells[1]);
       parsed.max_ms = std::stod(cells[2]);
-      parsed.hdr = testing::DecodeHdrLine(cells[3]);
+      parsed.hdr = tests::DecodeHdrLine(cells[3]);
       EXPECT_EQ(parsed.hdr.error, "");
       lines.push_back(parsed);
     }
@@ -79,12 +77,12 @@ class HlogExportTest : public ::testing::Test {
     return sum;
   }
   // What the writes' own latencies make of it.
-  static std::map<uint32_t, uint64_t> Wanted(const testing::SimRun& run, uint32_t step, bool warmup, int host, int qm) {
+  static std::map<uint32_t, uint64_t> Wanted(const tests::SimRun& run, uint32_t step, bool warmup, int host, int qm) {
     std::map<uint32_t, uint64_t> counts;
     for (size_t h = 0; h < run.hosts.size(); ++h) {
       for (size_t q = 0; q < run.hosts[h].steps[step].size(); ++q) {
         if (host >= 0 && (static_cast<int>(h) != host || static_cast<int>(q) != qm - 1)) continue;
-        for (const testing::SimWrite& write : run.hosts[h].steps[step][q]) {
+        for (const tests::SimWrite& write : run.hosts[h].steps[step][q]) {
           if ((write.end_ns() < 0) == warmup)
             ++counts[HistogramLayout::IndexOf(static_cast<uint64_t>(write.latency_ns))];
         }
@@ -93,7 +91,7 @@ class HlogExportTest : public ::testing::Test {
     return counts;
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   int journals_ = 0;
   std::unique_ptr<RunIndex> index_;
   std::vector<std::string> head_;
@@ -104,7 +102,7 @@ TEST_F(HlogExportTest, HoldsEveryWriteBucketForBucket) {
   constexpr uint64_t kSeed = 41;
   std::mt19937_64 random(kSeed);
   for (uint32_t coalesce : {1U, 3U, 5U}) {
-    testing::SimRun run = testing::TwoHosts(random);
+    tests::SimRun run = tests::TwoHosts(random);
     run.hosts[1].coalesce = coalesce;
     const std::vector<LogLine> lines = Export(run, {std::nullopt, true});
     uint64_t writes = 0;
@@ -124,7 +122,7 @@ TEST_F(HlogExportTest, HoldsEveryWriteBucketForBucket) {
 
 TEST_F(HlogExportTest, HasOneLineASecondInTheOrderOfTime) {
   std::mt19937_64 random(42);
-  testing::SimRun run = testing::TwoHosts(random);
+  tests::SimRun run = tests::TwoHosts(random);
   const std::vector<LogLine> lines = Export(run, {0, false});
   // Of one step, lines of all writers have no tag: 2.3 s make three lines; what was in flight at the end makes a
   // fourth.
@@ -141,7 +139,7 @@ TEST_F(HlogExportTest, HasOneLineASecondInTheOrderOfTime) {
   EXPECT_LE(all[3].length_s, 0.021);
   for (size_t i = 1; i < lines.size(); ++i) EXPECT_GE(lines[i].from_s, lines[i - 1].from_s) << i;
   // A line's count is that of the report's second.
-  const v1::SeriesReport& series = testing::Series(index_->report().steps(0), v1::SCOPE_KIND_CLUSTER);
+  const v1::SeriesReport& series = tests::Series(index_->report().steps(0), v1::SCOPE_KIND_CLUSTER);
   for (int row = 0; row < series.writes_size(); ++row) {
     EXPECT_EQ(all[static_cast<size_t>(row)].count(), series.writes(row));
     EXPECT_NEAR(all[static_cast<size_t>(row)].max_ms, static_cast<double>(series.latency_max_ns(row)) / 1e6, 5e-4);
@@ -150,7 +148,7 @@ TEST_F(HlogExportTest, HasOneLineASecondInTheOrderOfTime) {
 
 TEST_F(HlogExportTest, OfAHostWithWideFramesHasLongLinesAndTheOthersKeepTheirSeconds) {
   std::mt19937_64 random(43);
-  testing::SimRun run = testing::TwoHosts(random);
+  tests::SimRun run = tests::TwoHosts(random);
   run.hosts[1].coalesce = 6;
   const std::vector<LogLine> lines = Export(run, {0, false});
   std::map<std::string, std::vector<double>> lengths;
@@ -163,7 +161,7 @@ TEST_F(HlogExportTest, OfAHostWithWideFramesHasLongLinesAndTheOthersKeepTheirSec
 
 TEST_F(HlogExportTest, OfAHostThatIsLostEndsWithItsData) {
   std::mt19937_64 random(44);
-  testing::SimRun run = testing::TwoHosts(random);
+  tests::SimRun run = tests::TwoHosts(random);
   run.hosts[1].lost_after_ns = kNsPerSecond;
   const std::vector<LogLine> lines = Export(run, {0, false});
   size_t of_lost = 0;
@@ -179,7 +177,7 @@ TEST_F(HlogExportTest, OfAHostThatIsLostEndsWithItsData) {
 
 TEST_F(HlogExportTest, BeginsWithTheHeadOfItsFormat) {
   std::mt19937_64 random(45);
-  testing::SimRun run = testing::TwoHosts(random);
+  tests::SimRun run = tests::TwoHosts(random);
   Export(run);
   ASSERT_EQ(head_.size(), 5U);
   EXPECT_EQ(head_[1], "#[Histogram log format version 1.3]");
@@ -189,8 +187,8 @@ TEST_F(HlogExportTest, BeginsWithTheHeadOfItsFormat) {
 }
 
 TEST_F(HlogExportTest, SpellsTagsWithoutWhatSeparatesThem) {
-  testing::SimRun run;
-  run.hosts.push_back({"a, b\n", 0, {{testing::Steady(run.duration_ns, 100'000)}}, {}, 0, {}, 1});
+  tests::SimRun run;
+  run.hosts.push_back({"a, b\n", 0, {{tests::Steady(run.duration_ns, 100'000)}}, {}, 0, {}, 1});
   for (const LogLine& line : Export(run)) {
     EXPECT_TRUE(line.tag.empty() || line.tag == "a%2C%20b%0A/qm1") << line.tag;
   }

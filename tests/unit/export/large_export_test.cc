@@ -10,8 +10,8 @@
 
 #include "controller/export/formats.h"
 #include "controller/export/write_stream.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/large_journal.h"
 
 #if defined(__has_feature)
@@ -22,9 +22,6 @@
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::LargeFigures;
 
 constexpr uint32_t kWriters = 16;
 // Under a sanitizer every write costs ten times as much, and its own memory hides ours.
@@ -84,7 +81,7 @@ void ExportAndCompare(const std::string& path, const LargeFigures& wanted) {
 }
 
 TEST(LargeExport, LosesNothingAndItsMemoryDoesNotGrowWithTheWrites) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   // Figures cross from the process that makes a journal to the ones that read it.
   struct Made {
     std::string path;
@@ -97,7 +94,7 @@ TEST(LargeExport, LosesNothingAndItsMemoryDoesNotGrowWithTheWrites) {
     int pipe_ends[2];
     ASSERT_EQ(pipe(pipe_ends), 0);
     PeakKib([&] {
-      const LargeFigures figures = testing::WriteLargeJournal(each.path, kWriters, each.writes);
+      const LargeFigures figures = tests::WriteLargeJournal(each.path, kWriters, each.writes);
       ASSERT_EQ(write(pipe_ends[1], &figures, sizeof figures), static_cast<ssize_t>(sizeof figures));
     });
     // First of all, so that where nothing was written nothing is awaited.

@@ -9,9 +9,9 @@
 #include "common/histogram.h"
 #include "common/trace.h"
 #include "common/units.h"
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr uint32_t kQms = 4;
@@ -180,4 +180,4 @@ LargeFigures WriteLargeJournal(const std::string& path, uint32_t writers, uint64
   return figures;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What the writes of a large journal come to.
 struct LargeFigures {
@@ -19,4 +19,4 @@ struct LargeFigures {
 // written.
 LargeFigures WriteLargeJournal(const std::string& path, uint32_t writers, uint64_t writes);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,17 +5,13 @@
 #include <cstdlib>
 #include <random>
 
-#include "controller/analysis/timeline.h"
 #include "controller/export/write_stream.h"
+#include "controller/timeline/timeline.h"
+#include "tests/testing.h"
 #include "tests/unit/common/simulated_clock.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::kMs;
-using testing::kSecond;
-using testing::Network;
-using testing::SimulatedClock;
 
 void AddProbe(const ClockExchange& exchange, Timeline& timeline) {
   v1::ProbeBatch batch;

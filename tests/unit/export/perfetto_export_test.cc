@@ -6,25 +6,23 @@
 #include "common/trace.h"
 #include "controller/export/formats.h"
 #include "controller/export/perfetto_trace.pb.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::IsOk;
-
 class PerfettoExportTest : public ::testing::Test {
  protected:
-  perfetto::Trace Export(const testing::SimRun& run, const WriteFilter& filter) {
-    std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  perfetto::Trace Export(const tests::SimRun& run, const WriteFilter& filter) {
+    std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
     std::mt19937_64 random(1);
-    testing::AddTraces(run, records, random);
+    tests::AddTraces(run, records, random);
     return Export(records, filter);
   }
   perfetto::Trace Export(const std::vector<v1::JournalRecord>& records, const WriteFilter& filter) {
-    testing::WriteJournal(directory_.Sub("journal"), records);
+    tests::WriteJournal(directory_.Sub("journal"), records);
     auto index = RunIndex::Read(directory_.Sub("journal"));
     EXPECT_THAT(index, IsOk());
     index_ = std::move(index).value();
@@ -41,7 +39,7 @@ class PerfettoExportTest : public ::testing::Test {
     return trace;
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   std::unique_ptr<RunIndex> index_;
   uint64_t writes_ = 0;
 };
@@ -57,7 +55,7 @@ struct Slices {
 
 TEST_F(PerfettoExportTest, EverySliceEndsOnATrackThatIsThereInTheOrderOfTime) {
   std::mt19937_64 random(51);
-  const testing::SimRun run = testing::TwoHosts(random);
+  const tests::SimRun run = tests::TwoHosts(random);
   const perfetto::Trace trace = Export(run, {std::nullopt, true});
   std::map<uint64_t, perfetto::TrackDescriptor> tracks;
   std::map<uint64_t, Slices> slices;
@@ -109,7 +107,7 @@ TEST_F(PerfettoExportTest, EverySliceEndsOnATrackThatIsThereInTheOrderOfTime) {
 
 TEST_F(PerfettoExportTest, ReportsEachWritesStepLatencyAndNumber) {
   std::mt19937_64 random(52);
-  const testing::SimRun run = testing::TwoHosts(random);
+  const tests::SimRun run = tests::TwoHosts(random);
   const perfetto::Trace trace = Export(run, {1, false});
   std::map<uint64_t, std::string> event_names;
   std::map<uint64_t, std::string> annotation_names;
@@ -135,7 +133,7 @@ TEST_F(PerfettoExportTest, ReportsEachWritesStepLatencyAndNumber) {
 }
 
 TEST_F(PerfettoExportTest, ASliceEndsWhereTheNextOneBeginsAndKeepsItsLatency) {
-  testing::SimRun run;
+  tests::SimRun run;
   // The second write starts before the first one ends, as clocks that run apart make it look.
   run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {999, 500}, {999, 0}, {2'000, 10}}}}, {}, 0, {}, 1});
   const perfetto::Trace trace = Export(run, {});
@@ -151,9 +149,9 @@ TEST_F(PerfettoExportTest, ASliceEndsWhereTheNextOneBeginsAndKeepsItsLatency) {
 }
 
 TEST_F(PerfettoExportTest, LeavesOutWhatIsNotKnown) {
-  testing::SimRun run;
+  tests::SimRun run;
   run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 400}, {2'000, 500}}}}, {}, 0, {}, 1});
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   int frames = 0;
   for (v1::JournalRecord& record : records) {
     if (record.has_probes()) record.mutable_probes()->clear_probes();
@@ -180,7 +178,7 @@ TEST_F(PerfettoExportTest, LeavesOutWhatIsNotKnown) {
 }
 
 TEST_F(PerfettoExportTest, TiesTheTraceToTheCalendar) {
-  testing::SimRun run;
+  tests::SimRun run;
   run.hosts.push_back({"al\x1bpha", 0, {{{{0, 1'000}}}}, {}, 0, {}, 1});
   const perfetto::Trace trace = Export(run, {});
   std::map<uint32_t, uint64_t> clocks;

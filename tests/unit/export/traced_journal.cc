@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "common/trace.h"
-#include "controller/run/results.h"
-#include "tests/status_matchers.h"
+#include "controller/journal/results.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::mt19937_64& random) {
   for (v1::JournalRecord& record : records) {
@@ -76,4 +76,4 @@ SimRun TwoHosts(std::mt19937_64& random) {
   return run;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,7 +9,7 @@
 #include "plimsoll/v1/journal.pb.h"
 #include "tests/unit/analysis/journal_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Gives every frame of a journal that MakeJournal made from `run` the trace of its writes, cut into one to three
 // blocks.
@@ -27,4 +27,4 @@ SimWriter AnyWriter(int64_t duration_ns, int64_t warmup_ns, std::mt19937_64& ran
 // Two hosts whose clocks are far apart, with two writers and one, two steps, and a warm-up.
 SimRun TwoHosts(std::mt19937_64& random);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,26 +10,18 @@
 #include "common/trace.h"
 #include "controller/export/formats.h"
 #include "controller/export/run_index.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/export/traced_journal.h"
 
 namespace plimsoll {
 namespace {
 
-using testing::AddTraces;
-using testing::IsOk;
-using testing::ReadAll;
-using testing::SimHost;
-using testing::SimRun;
-using testing::SimWrite;
-using testing::StatusIs;
-
 class WriteStreamTest : public ::testing::Test {
  protected:
   std::unique_ptr<RunIndex> Index(const std::vector<v1::JournalRecord>& records) {
     std::filesystem::remove(path_);
-    testing::WriteJournal(path_, records);
+    tests::WriteJournal(path_, records);
     auto index = RunIndex::Read(path_);
     EXPECT_THAT(index, IsOk());
     return std::move(index).value();
@@ -40,7 +32,7 @@ class WriteStreamTest : public ::testing::Test {
     return ReadAll(**stream);
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   std::string path_ = directory_.Sub("journal");
 };
 
@@ -81,9 +73,9 @@ TEST_F(WriteStreamTest, GivesEveryWriteOnceInTheTotalOrderHoweverTracesAreCut) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
   for (int i = 0; i < 6; ++i) {
-    SimRun run = testing::TwoHosts(random);
+    SimRun run = tests::TwoHosts(random);
     run.hosts[1].coalesce = i % 2 == 0 ? 1 : 3;
-    std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+    std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
     AddTraces(run, records, random);
     const auto index = Index(records);
     EXPECT_TRUE(index->problems().empty());
@@ -103,8 +95,8 @@ TEST_F(WriteStreamTest, GivesEveryWriteOnceInTheTotalOrderHoweverTracesAreCut) {
 
 TEST_F(WriteStreamTest, OfTheMeasuredPartAgreesWithTheReport) {
   std::mt19937_64 random(12);
-  const SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   const auto index = Index(records);
   const std::vector<ExportedWrite> writes = Export(*index);
@@ -134,8 +126,8 @@ TEST_F(WriteStreamTest, OfTheMeasuredPartAgreesWithTheReport) {
 
 TEST_F(WriteStreamTest, OneStepOrOneWriterAloneIsPartOfTheWhole) {
   std::mt19937_64 random(13);
-  const SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   const auto index = Index(records);
   const std::vector<ExportedWrite> all = Export(*index);
@@ -162,10 +154,10 @@ TEST_F(WriteStreamTest, OneStepOrOneWriterAloneIsPartOfTheWhole) {
 
 TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldTheMove) {
   std::mt19937_64 random(14);
-  SimRun run = testing::TwoHosts(random);
+  SimRun run = tests::TwoHosts(random);
   run.hosts.pop_back();
   run.block_sizes = {4096};
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   // Probes of the step's last second say that the host's clock has jumped ahead by half a second, so that what it shows
   // then was earlier on the timeline than what it showed before.
@@ -198,8 +190,8 @@ TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldT
 
 TEST_F(WriteStreamTest, ReportsHowManyWritesAreInNoTraceAndKeepsTheNumbersOfTheOthers) {
   std::mt19937_64 random(15);
-  SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   uint64_t dropped = 0;
   for (size_t i = 0; i < records.size(); ++i) {
@@ -230,8 +222,8 @@ TEST_F(WriteStreamTest, ReportsHowManyWritesAreInNoTraceAndKeepsTheNumbersOfTheO
 
 TEST_F(WriteStreamTest, LeavesOutATraceThatContradictsItsFrameAndSaysSo) {
   std::mt19937_64 random(16);
-  const SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   uint64_t left_out = 0;
   for (v1::JournalRecord& record : records) {
@@ -255,8 +247,8 @@ TEST_F(WriteStreamTest, LeavesOutATraceThatContradictsItsFrameAndSaysSo) {
 
 TEST_F(WriteStreamTest, LeavesOutAStepOfWhichTheBeginIsNotKnownAndSaysSo) {
   std::mt19937_64 random(17);
-  const SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   for (v1::JournalRecord& record : records) {
     if (record.has_step_begin() && record.step_begin().step() == 1)
@@ -277,10 +269,10 @@ TEST_F(WriteStreamTest, LeavesOutAStepOfWhichTheBeginIsNotKnownAndSaysSo) {
 
 TEST_F(WriteStreamTest, OfACutOffJournalGivesWhatIsWhole) {
   std::mt19937_64 random(17);
-  const SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
-  testing::WriteJournal(path_, records);
+  tests::WriteJournal(path_, records);
   const auto size = std::filesystem::file_size(path_);
   size_t last = SIZE_MAX;
   for (int i = 9; i > 1; --i) {
@@ -299,8 +291,8 @@ TEST_F(WriteStreamTest, OfACutOffJournalGivesWhatIsWhole) {
 
 TEST_F(WriteStreamTest, NoticesAJournalThatChangesMeanwhile) {
   std::mt19937_64 random(18);
-  const SimRun run = testing::TwoHosts(random);
-  std::vector<v1::JournalRecord> records = testing::MakeJournal(run);
+  const SimRun run = tests::TwoHosts(random);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   AddTraces(run, records, random);
   const auto index = Index(records);
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) / 2);

@@ -1,5 +1,5 @@
 // The course of a drill with agents that live in the test, in virtual time.
-#include "controller/ha/drill.h"
+#include "controller/drill/drill.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,16 +18,12 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/run/run_records.h"
+#include "tests/testing.h"
 #include "tests/unit/ha/fake_ha_agent.h"
 #include "tests/virtual_clock.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Ends when its time has come.
 class FakeCommand final : public RunningCommand {
@@ -448,4 +444,4 @@ TEST(DrillMoments, AGivenMomentIsThatOfEachRoundWhateverTheSeed) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

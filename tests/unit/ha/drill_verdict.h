@@ -8,7 +8,7 @@
 #include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 inline std::string Reasons(const v1::Report& report) {
   return absl::StrJoin(report.verdict().reasons(), "\n");
@@ -28,4 +28,4 @@ inline v1::Outcome OutcomeOf(const v1::Report& report, const std::string& criter
   return v1::OUTCOME_UNSPECIFIED;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

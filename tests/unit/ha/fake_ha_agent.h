@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/protocol.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // The locks and logs of all queue managers.
 struct FakeStorage {
@@ -291,4 +291,4 @@ class FakeHaAgent final : public AgentClient {
   std::map<uint32_t, uint64_t> last_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

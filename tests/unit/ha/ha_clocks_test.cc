@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "common/units.h"
-#include "controller/analysis/timeline.h"
 #include "controller/ha/ha_facts.h"
+#include "controller/timeline/timeline.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // Probes of host 0, each 100 ms, whose clock is behind the timeline's.
@@ -140,4 +140,4 @@ TEST(HaClocks, AnInstanceIsOfTheClockThatItsHostHadWhenItWasStarted) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,15 +10,12 @@
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 #include "tests/unit/ha/drill_verdict.h"
 #include "tests/unit/ha/sim_drill.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(HaJudge, HonestStoragePassesWithEveryPhaseMeasured) {
   const v1::Report report = AnalyzeDrill({});
@@ -537,4 +534,4 @@ TEST(HaJudge, TheTextBeginsWithTheVerdictAndHasARowOfEachRound) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

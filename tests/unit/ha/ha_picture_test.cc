@@ -13,13 +13,11 @@
 #include "common/algorithm.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
+#include "tests/testing.h"
 #include "tests/unit/ha/sim_drill.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Pair;
 
 v1::Report ReportOf(const std::vector<v1::JournalRecord>& records) {
   Analyzer analyzer;
@@ -300,4 +298,4 @@ TEST(HaTracks, KeepOfAnInstanceThatIsNotHeldTheLastSecondsOnly) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -12,12 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
+#include "tests/testing.h"
 #include "tests/unit/ha/sim_drill.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::HasSubstr;
 
 // More than the planted clocks' error, less than any planted time.
 constexpr int64_t kNearNs = kNsPerMs / 2;
@@ -152,4 +151,4 @@ TEST(HaLateWrite, IsNotProvedWhereTheClockStoppedAndMayHaveShownTheMomentBefore)
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

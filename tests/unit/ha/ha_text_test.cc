@@ -10,11 +10,10 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Ten rounds of the fault with the longest name, on two pairs of three queue managers each, with nothing that is short.
 v1::Report WideReport(uint64_t lost) {
@@ -64,4 +63,4 @@ TEST(HaText, NamesTheHostsOfAPairOnceAndInFull) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -8,15 +8,12 @@
 #include "common/units.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 #include "tests/unit/ha/drill_verdict.h"
 #include "tests/unit/ha/sim_drill.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // What nobody looked for cannot be known to be there.
 TEST(HaVerdict, ACountThatWasNotLookedForHasNoValueAndDecidesNothing) {
@@ -113,4 +110,4 @@ TEST(HaVerdict, ATimeThatMayBeNegativeWithinItsErrorIsPrintedAsABound) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

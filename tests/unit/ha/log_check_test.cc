@@ -8,11 +8,10 @@
 #include <set>
 #include <vector>
 
-namespace plimsoll::testing {
-namespace {
+#include "tests/testing.h"
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace plimsoll::tests {
+namespace {
 
 constexpr HaLogShape kShape{4096, 10, 30};
 
@@ -258,4 +257,4 @@ TEST(CheckScan, PlacesThatItNamesNowhereOrTwiceAreNotKnown) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,7 +9,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/plan/plan_defaults.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr int64_t kBeginNs = 1'000 * kNsPerSecond;
@@ -391,4 +391,4 @@ v1::Report AnalyzeDrill(const SimDrill& drill) {
   return analyzer.Finish();
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

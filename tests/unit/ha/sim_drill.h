@@ -11,7 +11,7 @@
 #include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What becomes of the write that was in flight at the fault.
 enum class InFlight { kNone, kAbsent, kPresent, kTorn, kLate };
@@ -97,4 +97,4 @@ std::vector<v1::JournalRecord> MakeDrillJournal(const SimDrill& drill);
 // What the analysis makes of it.
 v1::Report AnalyzeDrill(const SimDrill& drill);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,14 +10,12 @@
 #include <string>
 
 #include "controller/launch/ssh_host.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::StatusIs;
 
 // A program with one segment of that type.
 std::string Program(uint16_t machine, uint32_t segment) {

@@ -19,18 +19,12 @@
 #include "common/posix.h"
 #include "common/units.h"
 #include "controller/launch/launcher.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::IsEmpty;
-
-using testing::IsOk;
-using testing::StatusIs;
 
 LaunchOptions SshOptions(const std::string& command) {
   // As the program does: a client that has ended is no end of its writer.

@@ -8,16 +8,11 @@
 
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
+#include "tests/testing.h"
 #include "tests/unit/limit/simulated_queue.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 SimulatedSearch ThreeWriters() {
   SimulatedSearch search;
@@ -163,4 +158,4 @@ TEST(LimitPlanted, ASearchOfAnOlderVersionKeepsItsPassWithoutACheck) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,17 +10,11 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/csv.h"
 #include "controller/render/text.h"
+#include "tests/testing.h"
 #include "tests/unit/limit/simulated_queue.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::Ge;
-using ::testing::HasSubstr;
-using ::testing::Le;
-using ::testing::Not;
 
 SimulatedSearch ThreeHosts() {
   SimulatedSearch search;
@@ -321,4 +315,4 @@ TEST(LimitReport, QueueManagersAreALoadToo) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

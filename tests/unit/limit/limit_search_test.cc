@@ -10,14 +10,10 @@
 #include <vector>
 
 #include "common/units.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Ge;
-using ::testing::HasSubstr;
-using ::testing::Le;
 
 constexpr int64_t kSecond = kNsPerSecond;
 
@@ -284,4 +280,4 @@ TEST(LimitSearch, TheKneeIsWhereTheMostWritesComeForTheirLatency) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -11,7 +11,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "tests/unit/limit/simulated_queue.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr double kTolerance = 0.05;
@@ -171,4 +171,4 @@ TEST(SimulatedQueue, OneWriterAgreesWithErlangsFormula) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

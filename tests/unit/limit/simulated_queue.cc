@@ -19,7 +19,7 @@
 #include "controller/limit/limit_analysis.h"
 #include "controller/plan/plan_defaults.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_per_second, int64_t warmup_ns,
                                       int64_t duration_ns, uint64_t seed) {
@@ -301,4 +301,4 @@ v1::Report RunSearch(const SimulatedSearch& search) {
   return report;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,7 +9,7 @@
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // One host each with one queue manager. A writer has one write in flight; the server takes them in the order in which
 // they are issued, each for `service_ns`.
@@ -65,4 +65,4 @@ v1::Report RunSearch(const SimulatedSearch& search);
 // "p99<5ms", over the rate, and the lengths of a simulated search.
 v1::TestPlan SearchPlan(const std::string& criterion);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

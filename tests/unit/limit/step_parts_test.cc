@@ -11,9 +11,9 @@
 
 #include "common/histogram.h"
 #include "common/units.h"
-#include "controller/plan/criteria.h"
+#include "controller/criteria/criteria.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 StepParts PartsFor(const std::string& criterion) {
@@ -100,4 +100,4 @@ TEST(StepParts, OnePartShowsNothingOfHowMuchAnAverageVaries) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -8,13 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "controller/mq/mq_files.h"
+#include "tests/testing.h"
 #include "tests/unit/mq/mq_samples.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 LogRecording Read(const std::string& text) {
   const absl::StatusOr<LogRecording> recording = ReadAmqsrua(text, "log.txt");
@@ -44,7 +42,7 @@ int64_t LengthOf(const std::string& interval) {
 }
 
 TEST(Amqsrua, APublicationOfMq904) {
-  const LogRecording recording = Read(testing::kPublication);
+  const LogRecording recording = Read(tests::kPublication);
   EXPECT_EQ(recording.publications, 1U);
   EXPECT_EQ(recording.with_writes, 1U);
   const LogInterval& interval = recording.busiest;
@@ -61,7 +59,7 @@ TEST(Amqsrua, APublicationOfMq904) {
 }
 
 TEST(Amqsrua, AllEighteenElements) {
-  const LogInterval interval = Read(testing::kWholePublication).busiest;
+  const LogInterval interval = Read(tests::kWholePublication).busiest;
   const std::array<int64_t, kLogElements> expected = {
       50331648, 83886080, 16434135040, 19549782016, 93784500, 90000000, 994,     15082, 4958,
       12,       0,        3,           4099,        8105,     0xfa170,  1024368, 71902, 1709251199000000};
@@ -70,9 +68,9 @@ TEST(Amqsrua, AllEighteenElements) {
 
 TEST(Amqsrua, EitherCaseIsTheSame) {
   for (const std::string& text :
-       {absl::AsciiStrToLower(testing::kWholePublication), absl::AsciiStrToUpper(testing::kWholePublication),
-        absl::StrReplaceAll(testing::kWholePublication, {{"slowest write", "Slowest write"}})}) {
-    EXPECT_EQ(Read(text).busiest.values, Read(testing::kWholePublication).busiest.values) << text;
+       {absl::AsciiStrToLower(tests::kWholePublication), absl::AsciiStrToUpper(tests::kWholePublication),
+        absl::StrReplaceAll(tests::kWholePublication, {{"slowest write", "Slowest write"}})}) {
+    EXPECT_EQ(Read(text).busiest.values, Read(tests::kWholePublication).busiest.values) << text;
     EXPECT_EQ(Read(text).busiest.length_ms, ((24 + 2) * 60 + 3) * 60'000 + 4'500);
   }
 }

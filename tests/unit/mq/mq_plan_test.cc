@@ -11,13 +11,11 @@
 #include "absl/strings/str_replace.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_yaml.h"
+#include "tests/testing.h"
 #include "tests/unit/mq/mq_samples.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 QmLog Log(const std::string& text, const std::string& file = "QM1/qm.ini") {
   return ReadQmIni(text, file).value();
@@ -36,7 +34,7 @@ v1::TestPlan Parsed(const MqPlan& plan) {
 }
 
 TEST(MqPlanTest, ALogAndItsLoadBecomeAPlan) {
-  const MqPlan made = MakeMqPlan({Log(testing::kQmIni)}, {Recording(testing::kPublication)}).value();
+  const MqPlan made = MakeMqPlan({Log(tests::kQmIni)}, {Recording(tests::kPublication)}).value();
   const v1::TestPlan plan = Parsed(made);
   EXPECT_EQ(plan.workload().dir(), "/var/mqm/log/saturn!queue!manager");
   EXPECT_EQ(plan.workload().qm(), 1U);
@@ -52,7 +50,7 @@ TEST(MqPlanTest, ALogAndItsLoadBecomeAPlan) {
 }
 
 TEST(MqPlanTest, ThePlanSaysWhereEachValueIsFrom) {
-  const std::string yaml = MakeMqPlan({Log(testing::kQmIni)}, {Recording(testing::kWholePublication)}).value().yaml;
+  const std::string yaml = MakeMqPlan({Log(tests::kQmIni)}, {Recording(tests::kWholePublication)}).value().yaml;
   EXPECT_THAT(
       yaml,
       HasSubstr("# - log.txt:1, put 2024-02-29 23:59:59.99 GMT, 93784.500 s long (1 of 1 publications have writes)\n"));
@@ -86,7 +84,7 @@ TEST(MqPlanTest, NeitherWritesNorBytesAreLessThanMqs) {
 }
 
 TEST(MqPlanTest, WithoutALoadNoneIsMadeUp) {
-  const MqPlan made = MakeMqPlan({Log(testing::kQmIni)}, {}).value();
+  const MqPlan made = MakeMqPlan({Log(tests::kQmIni)}, {}).value();
   const v1::TestPlan plan = Parsed(made);
   EXPECT_FALSE(plan.workload().has_rate_per_second());
   EXPECT_EQ(plan.block_size_bytes_size(), 0);
@@ -96,9 +94,9 @@ TEST(MqPlanTest, WithoutALoadNoneIsMadeUp) {
 
 TEST(MqPlanTest, OfSeveralTheLargestIsChosenAndSaidSo) {
   const std::string small = "Log:\n   LogPath=/log/small\n";
-  const std::string busy = absl::StrReplaceAll(testing::kPublication, {{"36608", "96608"}, {" 366039835/sec", ""}});
-  const MqPlan made = MakeMqPlan({Log(small, "QM1/qm.ini"), Log(testing::kQmIni, "QM2/qm.ini")},
-                                 {Recording(testing::kPublication, "a.txt"), Recording(busy, "b.txt")})
+  const std::string busy = absl::StrReplaceAll(tests::kPublication, {{"36608", "96608"}, {" 366039835/sec", ""}});
+  const MqPlan made = MakeMqPlan({Log(small, "QM1/qm.ini"), Log(tests::kQmIni, "QM2/qm.ini")},
+                                 {Recording(tests::kPublication, "a.txt"), Recording(busy, "b.txt")})
                           .value();
   const v1::TestPlan plan = Parsed(made);
   EXPECT_EQ(plan.workload().qm(), 2U);
@@ -116,7 +114,7 @@ TEST(MqPlanTest, OfSeveralTheLargestIsChosenAndSaidSo) {
 }
 
 TEST(MqPlanTest, TwoQueueManagersCannotHaveOneLog) {
-  const auto made = MakeMqPlan({Log(testing::kQmIni, "QM1/qm.ini"), Log(testing::kQmIni, "QM2/qm.ini")}, {});
+  const auto made = MakeMqPlan({Log(tests::kQmIni, "QM1/qm.ini"), Log(tests::kQmIni, "QM2/qm.ini")}, {});
   EXPECT_EQ(std::string(made.status().message()),
             "QM2/qm.ini:15: LogPath /var/mqm/log/saturn!queue!manager is also that of QM1/qm.ini:15; each queue "
             "manager of a host has a log of its own: give each qm.ini once, or pass --dir or --qm-dirs");
@@ -153,7 +151,7 @@ TEST(MqPlanTest, AFragmentWithoutALogPathMakesAPlanThatLacksItsDirectoryAlone) {
 
 TEST(MqPlanTest, DirectoriesThatAreGivenStandInPlaceOfEachLogPath) {
   const QmLog windows = Log("Log:\n   LogPath=C:\\MQ\\log\n", "win.ini");
-  const QmLog linux_log = Log(testing::kQmIni, "QM2/qm.ini");
+  const QmLog linux_log = Log(tests::kQmIni, "QM2/qm.ini");
   const MqPlan one = MakeMqPlan({windows, linux_log, linux_log}, {}, {"/mnt/new", {}}).value();
   EXPECT_EQ(Parsed(one).workload().dir(), "/mnt/new");
   EXPECT_EQ(Parsed(one).workload().qm(), 3U);
@@ -170,8 +168,7 @@ TEST(MqPlanTest, DirectoriesThatAreGivenStandInPlaceOfEachLogPath) {
 }
 
 TEST(MqPlanTest, AWriteThatDoesNotFitAnExtentIsRefused) {
-  const auto made =
-      MakeMqPlan({Log("Log:\n   LogPath=/log\n   LogFilePages=64\n")}, {Recording(testing::kPublication)});
+  const auto made = MakeMqPlan({Log("Log:\n   LogPath=/log\n   LogFilePages=64\n")}, {Recording(tests::kPublication)});
   EXPECT_EQ(
       std::string(made.status().message()),
       "log.txt:1: writes of 296k are larger than an extent of QM1/qm.ini, 256k: pass the files of one queue manager");
@@ -180,7 +177,7 @@ TEST(MqPlanTest, AWriteThatDoesNotFitAnExtentIsRefused) {
 TEST(MqPlanTest, ALoadThatNoQueueManagerHasIsRefused) {
   const std::string head = "Publication received PutDate:20171004 PutTime:13560170 Interval:10.000 seconds\n";
   const auto error = [&](const std::string& lines) {
-    return std::string(MakeMqPlan({Log(testing::kQmIni)}, {Recording(head + lines)}).status().message());
+    return std::string(MakeMqPlan({Log(tests::kQmIni)}, {Recording(head + lines)}).status().message());
   };
   EXPECT_THAT(error("Log - physical bytes written 90000000000\nLog - write size 16779265\n"),
               HasSubstr("log.txt:1: writes of 16388k on average are more than MQ's largest log buffer, 16m"));
@@ -192,16 +189,16 @@ TEST(MqPlanTest, ALoadThatWouldBeWrittenAsNoRateIsRefused) {
   const std::string idle =
       "Publication received PutDate:20171004 PutTime:13560170 Interval:1 days,0 hours,0 minutes,0.000 seconds\n"
       "Log - physical bytes written 4096\nLog - write size 4096\n";
-  EXPECT_THAT(std::string(MakeMqPlan({Log(testing::kQmIni)}, {Recording(idle)}).status().message()),
+  EXPECT_THAT(std::string(MakeMqPlan({Log(tests::kQmIni)}, {Recording(idle)}).status().message()),
               HasSubstr("log.txt:1: MQ wrote less than once in 100 s"));
 }
 
 TEST(MqPlanTest, TheBusiestByWritesIsNamedWhereItIsAnother) {
-  const std::string more = std::string(testing::kPublication) +
+  const std::string more = std::string(tests::kPublication) +
                            "Publication received PutDate:20171004 PutTime:13561170 Interval:10.000 seconds\n"
                            "Log - physical bytes written 81920000 8192000/sec\nLog - write size 4096\n";
   EXPECT_THAT(
-      MakeMqPlan({Log(testing::kQmIni)}, {Recording(more)}).value().yaml,
+      MakeMqPlan({Log(tests::kQmIni)}, {Recording(more)}).value().yaml,
       HasSubstr("most writes per second is another one: log.txt:7, put 2017-10-04 13:56:11.70 GMT, 10.000 s long\n"
                 "#     2,000.00 writes/s of 4,096 bytes on average\n"));
 }
@@ -211,7 +208,7 @@ TEST(MqPlanTest, NamesOfFilesAndPathsCannotBreakOutOfThePlan) {
   for (const std::string path :
        {"/log/a: b", "/log/'\"", "/log/{x}", "/log/\xc3\xa9y", "/log/ - x", "/~", "/log/&a *b !c %d @e `f |g >h"}) {
     const MqPlan made =
-        MakeMqPlan({Log("Log:\n   LogPath=" + path + "\n", file)}, {Recording(testing::kPublication, file)}).value();
+        MakeMqPlan({Log("Log:\n   LogPath=" + path + "\n", file)}, {Recording(tests::kPublication, file)}).value();
     const v1::TestPlan plan = Parsed(made);
     EXPECT_EQ(plan.workload().dir(), path);
     EXPECT_EQ(plan.workload().qm(), 1U);

@@ -1,7 +1,7 @@
 // Texts as MQ and its tools write them.
 #pragma once
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // The form in which MQ itself writes the file: indented by three spaces, with a head of comments.
 inline constexpr char kQmIni[] =
@@ -64,4 +64,4 @@ inline constexpr char kWholePublication[] =
     "Log - timestamp of slowest write 1709251199000000\n"
     "\n";
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

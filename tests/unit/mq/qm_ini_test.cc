@@ -5,13 +5,11 @@
 #include <string>
 
 #include "controller/mq/mq_files.h"
+#include "tests/testing.h"
 #include "tests/unit/mq/mq_samples.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr char kShortest[] = "Log:\n   LogPath=/log/QM1\n";
 
@@ -33,7 +31,7 @@ std::string With(const std::string& line) {
 }
 
 TEST(QmIni, TheFormThatMqWritesIsRead) {
-  const QmLog log = Good(testing::kQmIni);
+  const QmLog log = Good(tests::kQmIni);
   EXPECT_EQ(log.line, 9U);
   EXPECT_EQ(log.primary_files, 16U);
   EXPECT_EQ(log.secondary_files, 2U);

@@ -11,14 +11,11 @@
 #include "absl/strings/str_split.h"
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_text.h"
+#include "tests/testing.h"
 #include "tests/unit/mq/mq_samples.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // Its rates are those of an interval of 10.0026 s, as in the sample that IBM published.
 constexpr char kRounded[] =

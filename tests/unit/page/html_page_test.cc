@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "tests/testing.h"
+
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 int Count(const std::string& text, const std::string& what) {
   int count = 0;

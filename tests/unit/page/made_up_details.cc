@@ -5,7 +5,7 @@
 #include "common/units.h"
 #include "tests/unit/page/made_up_step.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 void AddDistribution(const v1::ScopeReport& scope, v1::StepReport& step) {
@@ -178,4 +178,4 @@ void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::S
   }
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

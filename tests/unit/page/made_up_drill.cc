@@ -5,7 +5,7 @@
 #include "common/units.h"
 #include "tests/unit/page/report_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 void SetSpan(int64_t ns, v1::HaSpan* span) {
@@ -140,4 +140,4 @@ v1::Report DrillReport(uint32_t rounds, const std::string& first_host) {
   return report;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -6,7 +6,7 @@
 
 #include "common/units.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // A writer in closed loop around `base_ns`; every host stands in one second of 97, and the first one in others besides.
@@ -168,4 +168,4 @@ void AddStep(const MadeUp& made_up, uint64_t block, v1::Report& report) {
   if (made_up.details) AddDetails(made_up, cluster, step);
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -8,7 +8,7 @@
 #include "plimsoll/v1/report.pb.h"
 #include "tests/unit/page/report_builder.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // When made-up runs begin: 2026-11-20 19:00:00 UTC.
 inline constexpr int64_t kBeginSeconds = 1'795'201'200;
@@ -54,4 +54,4 @@ void AddStep(const MadeUp& made_up, uint64_t block, v1::Report& report);
 // Adds stalls, slowest writes, load, distributions, fairness and trend; `cluster` are its seconds.
 void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::StepReport& step);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

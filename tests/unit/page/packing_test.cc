@@ -5,14 +5,13 @@
 
 #include "controller/page/html_page.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 #include "tests/unit/page/unpack.h"
 
 namespace plimsoll {
 namespace {
 
-using plimsoll::testing::Unpack;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using plimsoll::tests::Unpack;
 
 TEST(PackColumn, GivesBackEveryValue) {
   EXPECT_THAT(Unpack(PackColumn({0, 1, -1, 63, 64, -64, -65, 1'000'000'007, 3})),
@@ -30,7 +29,7 @@ TEST(PackColumn, IsExactUpToItsBoundAndClampsBeyond) {
 }
 
 TEST(PackColumn, GivesBackRandomColumns) {
-  const unsigned seed = testing::RandomSeed();
+  const unsigned seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 1'000; ++round) {

@@ -17,46 +17,46 @@ namespace plimsoll {
 namespace {
 
 v1::Report SweepReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.block_sizes = {4'096, 16'384, 65'536, 131'072};
   made_up.seconds = 120;
-  return testing::MakeReport(made_up);
+  return tests::MakeReport(made_up);
 }
 
 v1::Report StoragesReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.hosts = {"alpha", "beta", "gamma", "delta", "epsilon"};
   made_up.storages = 2;
   made_up.qms = 3;
   made_up.seconds = 300;
-  return testing::MakeReport(made_up);
+  return tests::MakeReport(made_up);
 }
 
 // More hosts than a chart can tell apart.
 v1::Report ManyReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.hosts.clear();
   for (int host = 1; host <= 256; ++host) made_up.hosts.push_back(absl::StrCat("node", host));
   made_up.qms = 2;
   made_up.seconds = 300;
-  return testing::MakeReport(made_up);
+  return tests::MakeReport(made_up);
 }
 
 // One host with more queue managers than a chart shows at once.
 v1::Report QueuesReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.hosts = {"alpha"};
   made_up.qms = 30;
   made_up.seconds = 20;
-  return testing::MakeReport(made_up);
+  return tests::MakeReport(made_up);
 }
 
 // The second of three hosts is lost in the middle of the step.
 v1::Report LostReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.qms = 1;
   made_up.seconds = 120;
-  v1::Report report = testing::MakeReport(made_up);
+  v1::Report report = tests::MakeReport(made_up);
   constexpr int kUntil = 47;
   v1::StepReport& step = *report.mutable_steps(0);
   std::vector<uint64_t> missing;
@@ -84,20 +84,20 @@ v1::Report LostReport() {
 
 // What every report has, and nothing else.
 v1::Report PlainReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.details = false;
   made_up.hosts = {"alpha"};
   made_up.qms = 1;
   made_up.seconds = 3;
-  return testing::MakeReport(made_up);
+  return tests::MakeReport(made_up);
 }
 
 // A search for the highest load: a curve whose latencies rise towards the limit, which is the knee too, and two points
 // beyond it, of which one wrote less than half of what the limit did.
 v1::Report SearchReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.seconds = 20;
-  v1::Report report = testing::MakeReport(made_up);
+  v1::Report report = tests::MakeReport(made_up);
   v1::LimitReport& limit = *report.mutable_limit();
   report.mutable_plan()->mutable_limit()->set_over(v1::LIMIT_OVER_RATE);
   report.mutable_plan()->clear_criteria();
@@ -149,9 +149,9 @@ v1::Report SearchReport() {
 
 // A placement: one host's failure is carried, one is not, one was not played.
 v1::Report PlacedReport() {
-  testing::MadeUp made_up;
+  tests::MadeUp made_up;
   made_up.seconds = 20;
-  v1::Report report = testing::MakeReport(made_up);
+  v1::Report report = tests::MakeReport(made_up);
   v1::PlacementReport& placement = *report.mutable_placement();
   placement.set_outcome(v1::OUTCOME_FAIL);
   placement.set_answer("No: not with beta down; 1 of 4 steps decides nothing.");
@@ -197,13 +197,13 @@ v1::Report PlacedReport() {
 
 // As many rounds as a drill may have, on a host whose name would be a script if it were not text.
 v1::Report LongDrillReport() {
-  return testing::DrillReport(10'000, "<script>window.broken=1</script>");
+  return tests::DrillReport(10'000, "<script>window.broken=1</script>");
 }
 
 int Main(const std::string& kind, bool json) {
-  const std::map<std::string, v1::Report (*)()> kinds = {{"hour", testing::HourReport},
-                                                         {"hostile", testing::HostileReport},
-                                                         {"cutoff", testing::CutOffReport},
+  const std::map<std::string, v1::Report (*)()> kinds = {{"hour", tests::HourReport},
+                                                         {"hostile", tests::HostileReport},
+                                                         {"cutoff", tests::CutOffReport},
                                                          {"placement", PlacedReport},
                                                          {"search", SearchReport},
                                                          {"sweep", SweepReport},
@@ -212,7 +212,7 @@ int Main(const std::string& kind, bool json) {
                                                          {"many", ManyReport},
                                                          {"queues", QueuesReport},
                                                          {"lost", LostReport},
-                                                         {"drill", [] { return testing::DrillReport(); }},
+                                                         {"drill", [] { return tests::DrillReport(); }},
                                                          {"long-drill", LongDrillReport},
                                                          {"empty", [] { return v1::Report(); }}};
   const auto found = kinds.find(kind);

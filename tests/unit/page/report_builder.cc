@@ -5,7 +5,7 @@
 #include "controller/analysis/verdict_cause.h"
 #include "tests/unit/page/made_up_step.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 void AddHost(const MadeUp& made_up, size_t index, v1::Report& report) {
@@ -154,4 +154,4 @@ v1::Report CutOffReport() {
   return report;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

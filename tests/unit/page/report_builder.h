@@ -7,7 +7,7 @@
 
 #include "plimsoll/v1/report.pb.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What a made-up run is like. The same options make the same report on every machine.
 struct MadeUp {
@@ -36,4 +36,4 @@ v1::Report HostileReport();
 // A run that was cut off before its first step, and one that left nothing at all.
 v1::Report CutOffReport();
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

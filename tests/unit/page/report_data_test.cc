@@ -12,6 +12,7 @@
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "tests/testing.h"
 #include "tests/unit/page/report_builder.h"
 #include "tests/unit/page/unpack.h"
 
@@ -20,15 +21,9 @@ namespace {
 
 using google::protobuf::Struct;
 using google::protobuf::Value;
-using plimsoll::testing::MadeUp;
-using plimsoll::testing::MakeReport;
-using plimsoll::testing::Unpack;
-using ::testing::ElementsAre;
-using ::testing::Eq;
-using ::testing::HasSubstr;
-using ::testing::IsNull;
-using ::testing::Not;
-using ::testing::NotNull;
+using plimsoll::tests::MadeUp;
+using plimsoll::tests::MakeReport;
+using plimsoll::tests::Unpack;
 
 Struct Parse(const std::string& json) {
   Struct parsed;
@@ -392,7 +387,7 @@ TEST(ReportPageData, SurvivesColumnsOfDifferentLengths) {
 }
 
 TEST(RenderReportPage, OfAnHourWithSixteenHostsIsBelowFiveMegabytes) {
-  const std::string html = RenderReportPage(testing::HourReport());
+  const std::string html = RenderReportPage(tests::HourReport());
   EXPECT_LT(html.size(), 5'000'000U);
   RecordProperty("bytes", std::to_string(html.size()));
 }
@@ -402,7 +397,7 @@ TEST(RenderReportPage, IsTheSameForTheSameReport) {
 }
 
 TEST(RenderReportPage, HoldsNoMarkupFromHostsOrPlans) {
-  const std::string html = RenderReportPage(testing::HostileReport());
+  const std::string html = RenderReportPage(tests::HostileReport());
   EXPECT_THAT(html, Not(HasSubstr("<script>window.broken")));
   EXPECT_THAT(html, Not(HasSubstr("<img src=x")));
   EXPECT_THAT(html, Not(HasSubstr("<style>body{display:none}")));
@@ -411,7 +406,7 @@ TEST(RenderReportPage, HoldsNoMarkupFromHostsOrPlans) {
 
 TEST(RenderReportPage, OfNothingIsAPage) {
   EXPECT_THAT(RenderReportPage({}), HasSubstr("<title>"));
-  EXPECT_THAT(RenderReportPage(testing::CutOffReport()),
+  EXPECT_THAT(RenderReportPage(tests::CutOffReport()),
               HasSubstr("<title>INCONCLUSIVE run Acceptance of the new storage"));
 }
 

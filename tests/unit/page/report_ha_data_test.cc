@@ -7,6 +7,7 @@
 #include "controller/page/report_page.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
+#include "tests/testing.h"
 #include "tests/unit/page/report_builder.h"
 #include "tests/unit/page/unpack.h"
 
@@ -14,12 +15,10 @@ namespace plimsoll {
 namespace {
 
 using google::protobuf::Struct;
-using plimsoll::testing::DrillReport;
-using plimsoll::testing::MadeUp;
-using plimsoll::testing::MakeReport;
-using plimsoll::testing::Unpack;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using plimsoll::tests::DrillReport;
+using plimsoll::tests::MadeUp;
+using plimsoll::tests::MakeReport;
+using plimsoll::tests::Unpack;
 
 Struct HaOf(const v1::Report& report, int takeovers = 50'000) {
   PageLimits limits;

@@ -6,13 +6,10 @@
 
 #include "controller/page/html_page.h"
 #include "tests/random_seed.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
 
 TEST(ThinRows, KeepsAllWhereTheyAreFewEnough) {
   EXPECT_THAT(ThinRows({{{5, 1, 4}, false}}, 3, 3, {}), ElementsAre(0, 1, 2));
@@ -36,7 +33,7 @@ TEST(ThinRows, TakesNothingForAMinimumWhereZeroIsNothing) {
 }
 
 TEST(ThinRows, OfRandomColumnsKeepsEveryExtremeAndStaysWithinItsLimit) {
-  const unsigned seed = testing::RandomSeed();
+  const unsigned seed = tests::RandomSeed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {

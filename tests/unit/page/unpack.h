@@ -6,7 +6,7 @@
 
 #include "absl/strings/escaping.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What pack.js does, in numbers that are exact up to 2^53 only. Text that is not base64 gives a single -1.
 inline std::vector<double> Unpack(const std::string& text) {
@@ -30,4 +30,4 @@ inline std::vector<double> Unpack(const std::string& text) {
   return values;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,15 +9,13 @@
 
 #include "common/posix.h"
 #include "controller/run/process.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::StatusIs;
 
 std::string EndOf(RunningCommand& command) {
   while (true) {
@@ -45,7 +43,7 @@ TEST(CommandRunnerTest, ReportsHowTheCommandEnded) {
 }
 
 TEST(CommandRunnerTest, IsKilledWithItsChildrenWhereNobodyWaitsForItAnyMore) {
-  const testing::TempDirectory directory;
+  const tests::TempDirectory directory;
   const std::string pipe = directory.Sub("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   // The shell's child reads from the pipe until somebody ends it.

@@ -19,12 +19,12 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/run_records.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 #include "tests/unit/run/fake_fleet.h"
 #include "tests/virtual_clock.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Something that does not return for a while.
 class Hang {
@@ -155,4 +155,4 @@ class CoordinatorTest : public ::testing::Test {
   uint64_t heartbeats_ = 0;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,15 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/run/coordinator_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Two hosts with kernels of their own, and 1.5 times the space that one of them needs.
 class CoordinatorSpaceTest : public CoordinatorTest {
@@ -90,4 +86,4 @@ TEST_F(CoordinatorSpaceTest, TheStorageHasItsTimeToSettleBeforeTheFirstStep) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -8,20 +8,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing.h"
 #include "tests/unit/run/coordinator_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 const v1::ScopeReport& Scope(const v1::StepReport& step) {
   return *std::find_if(step.scopes().begin(), step.scopes().end(),
                        [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_CLUSTER; });
 }
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST_F(CoordinatorTest, TakesEveryHostThroughEveryStep) {
   plan_.add_block_size_bytes(65536);
@@ -385,4 +381,4 @@ TEST_F(CoordinatorTest, DropsTracesOfAnAgentThatGoesOnBeyondTheLimit) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

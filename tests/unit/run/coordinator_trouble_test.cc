@@ -2,15 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing.h"
 #include "tests/unit/run/coordinator_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST_F(CoordinatorTest, StopsTheOthersWhenAHostIsLost) {
   scripts_[0].run_until_stopped = true;
@@ -221,4 +217,4 @@ TEST_F(CoordinatorTest, KeepsTheLeaseOfAHostThatIsHeardButHearsNothing) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

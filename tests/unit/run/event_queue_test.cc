@@ -4,16 +4,12 @@
 #include <thread>
 
 #include "common/units.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
+#include "tests/testing.h"
 #include "tests/virtual_clock.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using testing::VirtualClock;
-using testing::VirtualProcessKilled;
 
 class EventQueueTest : public ::testing::Test {
  protected:

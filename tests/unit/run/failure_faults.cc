@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr int64_t kCutNs = 1'500 * kNsPerMs;
@@ -176,4 +176,4 @@ std::vector<Course> CoursesOf(const FailureRow& row) {
           {.name = "most of a heartbeat later", .later_ns = 91 * kNsPerMs}};
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -9,11 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "controller/render/json.h"
+#include "tests/testing.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int64_t kHeartbeatsPerLease = 10;
 
@@ -281,4 +280,4 @@ void ExpectSeen(FailureScene& scene) {
   }
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,7 +7,7 @@
 
 #include "tests/unit/run/failure_scene.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 using OutcomeCheck = std::function<void(FailureScene& scene)>;
 
@@ -20,4 +20,4 @@ const std::map<std::string, OutcomeCheck>& TakesChecks();
 // Every entry of the row's `sees` is printed, or logged by the agent that it names.
 void ExpectSeen(FailureScene& scene);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -20,9 +20,9 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/run_command.h"
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // Each way through alpha's link where a start has to lie far ahead.
@@ -247,4 +247,4 @@ bool FailureScene::Exists(const std::string& name) const {
   return std::filesystem::exists(std::filesystem::path(out_) / name);
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -21,7 +21,7 @@ namespace spdlog {
 class logger;
 }  // namespace spdlog
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What differs between two ways in which the same row may go.
 struct Course {
@@ -134,4 +134,4 @@ class FailureScene {
   std::optional<int> code_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

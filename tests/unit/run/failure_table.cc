@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "common/units.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 int64_t Nanoseconds(const nlohmann::json& seconds) {
@@ -68,4 +68,4 @@ bool IsSeenIn(const std::string& line, const std::string& text) {
   return true;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // One cell of the table: a fault in a state of a run, and what then happens.
 struct FailureRow {
@@ -39,4 +39,4 @@ std::vector<FailureRow> ReadFailureTable(const std::string& path);
 // Whether the line is in the text, in which white space is as good as any other.
 bool IsSeenIn(const std::string& line, const std::string& text);
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

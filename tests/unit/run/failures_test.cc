@@ -20,7 +20,7 @@
 #include "tests/unit/run/failure_scene.h"
 #include "tests/unit/run/failure_table.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 const std::vector<FailureRow>& Table() {
@@ -115,4 +115,4 @@ TEST(FailureTable, HasARowForEveryFaultThatIsKnownHere) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -13,9 +13,9 @@
 #include "common/clock.h"
 #include "common/histogram.h"
 #include "common/protocol.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What one fake agent does. Every field is read when the call that it concerns comes.
 struct FakeScript {
@@ -348,4 +348,4 @@ class FakeAgent final : public AgentClient {
   int64_t armed_start_ns_ = 0;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

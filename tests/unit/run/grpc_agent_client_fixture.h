@@ -13,15 +13,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/session/agent_service.h"
+#include "agent/service/agent_service.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
 #include "tests/unit/session/fake_work.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Keeps what comes, and lets a test wait for it.
 class Inbox final : public AgentListener {
@@ -226,4 +226,4 @@ class GrpcAgentClientTest : public ::testing::Test {
   Inbox inbox_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

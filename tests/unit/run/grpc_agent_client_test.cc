@@ -11,11 +11,11 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/run/agent_client.h"
-#include "tests/status_matchers.h"
+#include "controller/fleet/agent_client.h"
+#include "tests/testing.h"
 #include "tests/unit/run/grpc_agent_client_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 TEST_F(GrpcAgentClientTest, DescribesTheHostAndItsDirectories) {
@@ -183,4 +183,4 @@ TEST(GrpcAgentClientDeathTest, AClientMayGoAsSoonAsItsLastCallIsAnswered) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "common/units.h"
-#include "controller/run/agent_client.h"
-#include "tests/status_matchers.h"
+#include "controller/fleet/agent_client.h"
+#include "tests/testing.h"
 #include "tests/unit/run/grpc_agent_client_fixture.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 TEST_F(GrpcAgentClientTest, RunsASessionFromPrepareToRelease) {
@@ -264,4 +264,4 @@ TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
 }
 
 }  // namespace
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -12,21 +12,18 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/export/formats.h"
+#include "controller/journal/results.h"
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/text.h"
-#include "controller/run/results.h"
 #include "tests/report_sums.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr char kJournal[] = PLIMSOLL_SOURCE_DIR "/tests/data/journals/format1-protocol2/journal";
 constexpr size_t kMagicBytes = 8;
@@ -103,9 +100,9 @@ class JournalCutTest : public ::testing::Test {
     std::filesystem::remove_all(directory_.path() + "/fio-log");
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   const std::string path_ = directory_.path() + "/journal";
-  testing::ReportSums sums_;
+  tests::ReportSums sums_;
   std::vector<v1::JournalRecord> records_;
 };
 

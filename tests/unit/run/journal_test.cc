@@ -4,15 +4,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "controller/run/results.h"
-#include "tests/status_matchers.h"
+#include "controller/journal/results.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 class JournalTest : public ::testing::Test {
  protected:
@@ -42,7 +39,7 @@ class JournalTest : public ::testing::Test {
     return before;
   }
 
-  testing::TempDirectory directory_;
+  tests::TempDirectory directory_;
   std::string path_ = directory_.path() + "/journal";
   std::vector<int64_t> times_;
 };
@@ -168,7 +165,7 @@ TEST_F(JournalTest, ARecordThatWouldTakeTooMuchMemoryIsDamageAndIsNotParsed) {
 TEST_F(JournalTest, KeepsWhatFitsWhenItCannotGrow) {
   auto writer = JournalWriter::Create(path_);
   ASSERT_THAT(writer, IsOk());
-  const testing::FileSizeLimit limit(4096);
+  const tests::FileSizeLimit limit(4096);
   v1::JournalRecord record;
   record.mutable_note()->set_text(std::string(10'000, 'n'));
   ASSERT_THAT((*writer)->Append(record), IsOk());

@@ -4,14 +4,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 #include "common/units.h"
-#include "controller/run/agent_trust.h"
+#include "controller/fleet/agent_trust.h"
 #include "controller/run/preparation.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 

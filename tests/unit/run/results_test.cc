@@ -1,4 +1,4 @@
-#include "controller/run/results.h"
+#include "controller/journal/results.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,15 +8,13 @@
 #include <fstream>
 #include <iterator>
 
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::IsOk;
-using testing::StatusIs;
 
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -38,7 +36,7 @@ class WorkingDirectory {
 };
 
 TEST(ResultsDirectory, LinksThatWerePlantedInItAreReplacedAndNotFollowed) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   fs::create_directory(base.Sub("results"));
   Put(base.Sub("mine"), "mine");
   for (const char* name : {"report.csv", "report.csv.new", "plan.yaml"}) {
@@ -54,7 +52,7 @@ TEST(ResultsDirectory, LinksThatWerePlantedInItAreReplacedAndNotFollowed) {
 }
 
 TEST(ResultsDirectory, StaysTheSameWhenItsPathLeadsElsewhere) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   auto results = ResultsDirectory::Create(base.Sub("results"));
   ASSERT_THAT(results, IsOk());
   fs::create_directory(base.Sub("elsewhere"));
@@ -69,7 +67,7 @@ TEST(ResultsDirectory, StaysTheSameWhenItsPathLeadsElsewhere) {
 }
 
 TEST(ResultsDirectory, ThatNobodyNamedIsNotLookedForBehindALink) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   fs::create_directory(base.Sub("elsewhere"));
   fs::create_directory_symlink(base.Sub("elsewhere"), base.Sub("plimsoll-results"));
   const WorkingDirectory inside(base.path());
@@ -81,7 +79,7 @@ TEST(ResultsDirectory, ThatNobodyNamedIsNotLookedForBehindALink) {
 }
 
 TEST(ResultsDirectory, IsWritableByItsOwnerAloneWhateverTheUmask) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   const WorkingDirectory inside(base.path());
   const mode_t mask = umask(0);
   const auto results = ResultsDirectory::CreateDefault(WallNs{0}, "abc");
@@ -95,7 +93,7 @@ TEST(ResultsDirectory, IsWritableByItsOwnerAloneWhateverTheUmask) {
 }
 
 TEST(ResultsDirectory, ThatWasRemovedMeanwhileIsMadeAgain) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   auto results = ResultsDirectory::Create(base.Sub("a/results"));
   ASSERT_THAT(results, IsOk());
   fs::remove_all(base.Sub("a"));
@@ -105,7 +103,7 @@ TEST(ResultsDirectory, ThatWasRemovedMeanwhileIsMadeAgain) {
 }
 
 TEST(ResultsDirectory, DiscardRemovesWhatItMadeAndNothingElse) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   {
     const auto results = ResultsDirectory::Create(base.Sub("results/"));
     ASSERT_THAT(results, IsOk());
@@ -122,7 +120,7 @@ TEST(ResultsDirectory, DiscardRemovesWhatItMadeAndNothingElse) {
 }
 
 TEST(WriteFile, FollowsALinkThatTheUserSpelledOut) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   Put(base.Sub("target"), "old");
   ASSERT_EQ(chmod(base.Sub("target").c_str(), 0640), 0);
   fs::create_symlink("target", base.Sub("link"));
@@ -133,7 +131,7 @@ TEST(WriteFile, FollowsALinkThatTheUserSpelledOut) {
 }
 
 TEST(WriteFile, LeavesALinkBesideItAlone) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   Put(base.Sub("mine"), "mine");
   fs::create_symlink(base.Sub("mine"), base.Sub("out.csv.new"));
   ASSERT_THAT(WriteFile(base.Sub("out.csv"), "text"), IsOk());
@@ -142,7 +140,7 @@ TEST(WriteFile, LeavesALinkBesideItAlone) {
 }
 
 TEST(WriteFile, OfStandardOutputIsWrittenToTheStreamItself) {
-  const testing::TempDirectory base;
+  const tests::TempDirectory base;
   ::testing::internal::CaptureStdout();
   const absl::Status status = WriteFile("/dev/stdout", "into the stream");
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "into the stream");

@@ -10,12 +10,10 @@
 #include <utility>
 
 #include "controller/run/progress.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Field;
 
 constexpr uint32_t kAlpha = 1;
 constexpr uint32_t kBeta = 2;

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 // What a message that is not a frame takes on the wire, some hundred bytes of headers included.
@@ -243,4 +243,4 @@ std::string SimulatedAgent::state() const {
   return session_->holder().doing();
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "agent/session/session.h"
-#include "controller/run/agent_client.h"
+#include "controller/fleet/agent_client.h"
 #include "tests/unit/run/simulated_link.h"
 #include "tests/unit/run/simulated_storage.h"
 #include "tests/unit/run/simulated_work.h"
 #include "tests/virtual_clock.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // The production code's Session (with its Lease and Outbox) around SimulatedWork. What gRPC does between the two sides
 // is imitated: messages in order, probes one after another, a Renew over a connection of its own, the end of a stream
@@ -122,4 +122,4 @@ class SimulatedAgent {
   std::unique_ptr<Session> session_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

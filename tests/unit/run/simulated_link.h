@@ -12,7 +12,7 @@
 #include "common/units.h"
 #include "tests/virtual_clock.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Two directions, each in order. What is sent while packets are dropped is retransmitted: after 200 ms, 400 ms more,
 // 800 ms more and so on, so that after a cut the connection resumes only when the next retransmission is due. Where
@@ -109,4 +109,4 @@ class SimulatedLink {
   int64_t resumes_ns_ = 0;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

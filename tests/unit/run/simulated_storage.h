@@ -17,7 +17,7 @@
 #include "common/units.h"
 #include "tests/virtual_clock.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Holds nothing of what is written. Descriptors are those of /dev/null. Calls come from the agent's threads, faults
 // from the world's: one thread runs at a time.
@@ -120,4 +120,4 @@ class SimulatedStorage final : public FileOps {
   std::map<int, int> flags_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -10,7 +10,7 @@
 #include "common/posix.h"
 #include "common/status_macros.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 namespace {
 
 constexpr int64_t kProgressEveryNs = 100 * kNsPerMs;
@@ -251,4 +251,4 @@ v1::Fault SimulatedWork::DescribeFailure(uint32_t qm, const WriteFailure& failur
   return fault;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

@@ -16,7 +16,7 @@
 #include "tests/unit/run/simulated_storage.h"
 #include "tests/virtual_clock.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Fills extents (LogFiles), writes (RunWriteLoop) and records (StepRecorder) as an agent does. Of its own are only the
 // order of threads and the waits in between, which LogWorkImpl has: one writer's thread and a recorder that is polled
@@ -104,4 +104,4 @@ class SimulatedWork final : public SteppedWork {
   std::thread writer_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

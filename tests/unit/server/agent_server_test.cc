@@ -16,16 +16,13 @@
 #include <vector>
 
 #include "common/posix.h"
-#include "common/tls.h"
+#include "common/tls/tls.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
-#include "tests/status_matchers.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // Knows no call: whoever is let in is told UNIMPLEMENTED.
 class EmptyService final : public v1::Agent::CallbackService {};
@@ -122,7 +119,7 @@ class AgentServerTest : public ::testing::Test {
     return grpc::experimental::TlsCredentials(options);
   }
 
-  const testing::TempDirectory directory_;
+  const tests::TempDirectory directory_;
   const SystemClock clock_;
   EmptyService service_;
   std::shared_ptr<grpc::experimental::StaticDataCertificateProvider> provider_;

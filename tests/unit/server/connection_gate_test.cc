@@ -12,12 +12,10 @@
 #include "agent/server/sockets.h"
 #include "common/units.h"
 #include "plimsoll/v1/agent.grpc.pb.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
 
 TEST(RefusalResponse, IsUnderstoodByAGrpcClient) {
   const auto listener = Listener::Open(*ResolveListenAddress("127.0.0.1:0"));

@@ -1,13 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "agent/server/sockets.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 bool IsLocal(const std::string& text) {
   const auto address = ResolveListenAddress(text);

@@ -7,13 +7,10 @@
 
 #include "agent/server/sockets.h"
 #include "common/posix.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // A connection over loopback, both of whose ends are here.
 class Connection {

@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class StillClock final : public Clock {
  public:

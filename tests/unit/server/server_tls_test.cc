@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing.h"
+
 namespace plimsoll {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr int64_t kNow = 1'800'000'000;
 

@@ -5,15 +5,13 @@
 
 #include "agent/host/run_ownership.h"
 #include "agent/work/work.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 #include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::StatusIs;
 namespace fs = std::filesystem;
 
 constexpr char kAgent[] = "00000000000000aa";
@@ -23,9 +21,9 @@ class CleanWorkTest : public ::testing::Test {
   CleanWorkTest() {
     sandbox_ = *Sandbox::Create({temp_.path()}, kAgent);
     extent_ = temp_.MakeDirectory("plimsoll-0a/alpha/qm1/active") + "/S0000000.LOG";
-    testing::WriteText(extent_, testing::ExtentPage());
-    testing::WriteText(temp_.Sub("plimsoll-0a/alpha/") + kOwnerMarkerName,
-                       FormatOwnerMarker({kAgent, "0a", {}, "alpha"}));
+    tests::WriteText(extent_, tests::ExtentPage());
+    tests::WriteText(temp_.Sub("plimsoll-0a/alpha/") + kOwnerMarkerName,
+                     FormatOwnerMarker({kAgent, "0a", {}, "alpha"}));
     plan_.mutable_clean()->set_dir(temp_.path());
   }
   std::unique_ptr<CleanWork> Make() {
@@ -34,7 +32,7 @@ class CleanWorkTest : public ::testing::Test {
     return *std::move(work);
   }
 
-  testing::TempDirectory temp_;
+  tests::TempDirectory temp_;
   std::unique_ptr<Sandbox> sandbox_;
   std::string extent_;
   v1::HostPlan plan_;

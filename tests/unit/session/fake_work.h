@@ -10,7 +10,7 @@
 #include "common/mutex.h"
 #include "common/protocol.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // What all copies of the fake share with their test. Thread-safe.
 class FakeWorkState {
@@ -194,4 +194,4 @@ WorkKinds FakeKinds(Make make) {
   return kinds;
 }
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

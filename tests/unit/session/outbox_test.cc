@@ -141,7 +141,7 @@ TEST(Outbox, KeepsMessagesInOrder) {
 }
 
 TEST(Outbox, LosesNothingButResolutionWhenItCoalesces) {
-  const uint64_t seed = testing::RandomSeed();
+  const uint64_t seed = tests::RandomSeed();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   Outbox box({.coalesce_above_bytes = 4'000, .drop_traces_above_bytes = 1'000'000});

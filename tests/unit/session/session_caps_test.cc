@@ -4,14 +4,12 @@
 #include "absl/strings/str_cat.h"
 #include "agent/session/session.h"
 #include "common/units.h"
-#include "tests/status_matchers.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
 using absl::StatusCode;
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr int64_t kSecond = kNsPerSecond;
 

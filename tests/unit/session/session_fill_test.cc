@@ -3,12 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::SessionTest;
 
 class SessionFillTest : public SessionTest {
  protected:

@@ -13,7 +13,7 @@
 #include "common/units.h"
 #include "tests/unit/session/fake_work.h"
 
-namespace plimsoll::testing {
+namespace plimsoll::tests {
 
 // Waits for the session's end and keeps what it would send.
 class SessionTest : public ::testing::Test {
@@ -21,7 +21,7 @@ class SessionTest : public ::testing::Test {
   void Open(int64_t first_lease_ns = 10 * kNsPerSecond) {
     Session::Options options;
     options.work =
-        testing::FakeKinds([this](const v1::HostPlan& plan, WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+        tests::FakeKinds([this](const v1::HostPlan& plan, WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
           ++makes_;
           if (!make_error_.ok()) return make_error_;
           return std::make_unique<FakeWork>(state_, plan, sink);
@@ -98,4 +98,4 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-}  // namespace plimsoll::testing
+}  // namespace plimsoll::tests

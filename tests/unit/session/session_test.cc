@@ -1,9 +1,8 @@
+#include "tests/testing.h"
 #include "tests/unit/session/session_fixture.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::SessionTest;
 
 TEST_F(SessionTest, RunsFromPrepareToReleaseInOrder) {
   Open();

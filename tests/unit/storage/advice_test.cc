@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing.h"
+
 namespace plimsoll {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr uint64_t kLargestBlockBytes = 128 << 10;
 

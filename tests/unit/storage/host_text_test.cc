@@ -9,15 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "controller/render/plain_text.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::Le;
-using ::testing::Not;
-using ::testing::ResultOf;
 
 constexpr uint64_t kTib = uint64_t{1} << 40;
 

@@ -6,15 +6,10 @@
 #include "absl/strings/str_join.h"
 #include "controller/render/plain_text.h"
 #include "controller/storage/host_text.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::Le;
-using ::testing::Not;
-using ::testing::ResultOf;
 
 constexpr uint64_t kBlockBytes = 4096;
 

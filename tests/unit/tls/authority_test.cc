@@ -2,15 +2,11 @@
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
 
-#include "common/tls.h"
-#include "tests/status_matchers.h"
+#include "common/tls/tls.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using ::testing::ElementsAre;
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr int64_t kNow = 1'800'000'000;  // 2027-01-15
 constexpr int64_t kDay = 86400;

@@ -3,15 +3,12 @@
 
 #include <fstream>
 
-#include "common/tls.h"
-#include "tests/status_matchers.h"
+#include "common/tls/tls.h"
 #include "tests/temp_directory.h"
+#include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr int64_t kIssuedAtS = 1'800'000'000;
 
@@ -29,7 +26,7 @@ class IdentityTest : public ::testing::Test {
     return directory_.Sub(name);
   }
 
-  const testing::TempDirectory directory_;
+  const tests::TempDirectory directory_;
   TlsPaths paths_;
 };
 

@@ -1,0 +1,46 @@
+// What the command lines of controller and agent share: errors, TLS options, manual pages and completion.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/tls/tls.h"
+
+namespace plimsoll {
+
+// The words of a command line (without the program's name) as the parser of `app` takes them. The value of an option
+// that may do without one can follow a blank: "--until-steady 10m" becomes "--until-steady=10m". INVALID_ARGUMENT where
+// an option has no value, because another option follows or the value is empty, and where an option that takes one
+// value is there twice; the parser would take any word for a value, and name the option that follows.
+absl::StatusOr<std::vector<std::string>> PrepareWords(const CLI::App& app, std::vector<std::string> words);
+
+// What is wrong with a command line that `app` refused with `error`, in one line: an option that there is not comes
+// before one that is missing, and the nearest one is suggested.
+std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error);
+
+// That `app` has no command of this name, with the nearest one, or none at all.
+std::string UnknownCommand(const CLI::App& app, const std::string& word);
+
+// How to get the help of the command that the parser had reached: "plimsoll plan --help".
+std::string HelpCommand(const CLI::App& app);
+
+// Makes --help break the descriptions of options and commands between words, so that its lines stay within 100 columns,
+// and name the options that exclude each other in the description: for `app` and for the commands that are added to it
+// afterwards.
+void WrapHelp(CLI::App& app);
+
+// Adds --tls-ca, --tls-cert and --tls-key, which every program and command that uses the network has; they fill
+// `paths`, which must outlive the parsing. CheckTlsPaths checks them.
+void AddTlsFlags(CLI::App& app, TlsPaths& paths);
+
+// Makes a program write its manual below the directory that follows, as the build does.
+inline constexpr char kManualOption[] = "--manual";
+
+// Below `directory`, which is made where it is missing: man/man1 with a page for the program and one for each command,
+// bash-completion/completions/NAME and zsh/site-functions/_NAME. Hidden commands and options are left out.
+absl::Status WriteManual(CLI::App& app, const std::string& directory);
+
+}  // namespace plimsoll
