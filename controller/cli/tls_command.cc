@@ -107,7 +107,13 @@ class TlsDirectory {
 };
 
 absl::StatusOr<std::unique_ptr<TlsDirectory>> TlsDirectory::Open(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return PosixError("make", path, errno);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (errno == ENOENT) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the directory above ", path, " does not exist: make it, or name another place"));
+    }
+    return PosixError("make", path, errno);
+  }
   UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat facts{};
   if (!directory.valid() && errno == ENOTDIR) {

@@ -220,7 +220,7 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
   if (verdict.outcome() == v1::OUTCOME_PASS && plan_.ha().fence() != v1::HA_FENCE_NONE) {
     verdict.add_warnings(
         "the PASS rests on locks on the log's extents (--fence extents), and it is not known whether MQ locks its "
-        "extents; a drill with --fence none is the other half of the answer");
+        "extents; to test without those locks, run a drill with --fence none as well");
   }
   if (plan_.ha().fence() == v1::HA_FENCE_NONE && total_.late_writers() > 0) {
     verdict.set_remark(absl::StrCat("unfenced writer: ", total_.late_writers(),

@@ -291,6 +291,7 @@ class Options(harness.PlimsollTest):
         open_place.mkdir(mode=0o755)
         cases = [
             ([open_place, "--hosts", "a"], "accessible to other users"),
+            ([self.base / "x" / "y", "--hosts", "a"], f"the directory above {self.base}/x/y does not exist: make it"),
             ([self.base / "x", "--hosts", "a,ca"], "names that differ"),
             ([self.base / "x", "--hosts", "a", "--controller", "a"], "names that differ"),
             ([self.base / "x", "--hosts", "unix:/run/a"], "Unix socket"),
