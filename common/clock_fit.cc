@@ -445,6 +445,17 @@ ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
   return change;
 }
 
+int64_t ClockFit::UnseenNs(int64_t from_ns, int64_t to_ns) const {
+  if (to_ns <= from_ns) return 0;
+  const int64_t first_ns = Away(from_ns, local_origin_ns_);
+  const int64_t last_ns = Away(to_ns, local_origin_ns_);
+  const int64_t length_ns = last_ns - first_ns;
+  if (kept_.empty()) return length_ns;
+  const int64_t before_ns = std::max<int64_t>(kept_.front().received_ns - first_ns, 0);
+  const int64_t after_ns = std::max<int64_t>(last_ns - kept_.back().sent_ns, 0);
+  return std::min(before_ns, length_ns) + std::min(after_ns, length_ns - std::min(before_ns, length_ns));
+}
+
 double ClockFit::DriftPpm() const {
   if (kept_.empty()) return 0;
   const auto begin = std::partition_point(kept_.begin(), kept_.end(),

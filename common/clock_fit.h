@@ -90,6 +90,10 @@ class ClockFit {
   ClockChange ChangeOver(int64_t from_ns, int64_t to_ns,
                          const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const;
 
+  // How much of the time from `from_ns` to `to_ns` of the local clock lies before the first exchange or after the last
+  // one: nothing is known of the clock's speed there.
+  int64_t UnseenNs(int64_t from_ns, int64_t to_ns) const;
+
   // The local moments before which the clock had stepped, by more than the bounds hide.
   const std::vector<int64_t>& steps_local_ns() const { return steps_; }
   // Rate at which the remote clock gains on the local one over the last segment, parts per million; 0 where the segment
