@@ -42,15 +42,15 @@ struct FromMqFlags {
   std::string out;
 };
 
-// What `read` makes of each file; reports everything that is wrong in all of them.
+// What `read` makes of each file that `option` names; reports everything that is wrong in all of them.
 template <typename Read>
-auto ReadEach(const std::vector<std::string>& paths, size_t most_bytes, const Read& read, CommandLine& line,
-              bool& good) {
+auto ReadEach(const char* option, const std::vector<std::string>& paths, size_t most_bytes, const Read& read,
+              CommandLine& line, bool& good) {
   std::vector<typename decltype(read("", ""))::value_type> each;
   for (const std::string& path : paths) {
     const absl::StatusOr<std::string> text = ReadTextFile(path, most_bytes);
     if (!text.ok()) {
-      PrintError(line, text.status(), Exit::kWrong);
+      PrintError(line, WithOption(option, text.status()), Exit::kWrong);
       good = false;
       continue;
     }
@@ -83,8 +83,9 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   const absl::StatusOr<MqPlaces> places = ReadPlaces(flags);
   if (!places.ok()) return PrintError(line, places.status(), Exit::kWrong);
   bool good = true;
-  const std::vector<QmLog> logs = ReadEach(flags.qm_ini, kMostIniBytes, ReadQmIni, line, good);
-  const std::vector<LogRecording> recordings = ReadEach(flags.amqsrua, kMostAmqsruaBytes, ReadAmqsrua, line, good);
+  const std::vector<QmLog> logs = ReadEach("qm-ini", flags.qm_ini, kMostIniBytes, ReadQmIni, line, good);
+  const std::vector<LogRecording> recordings =
+      ReadEach("amqsrua", flags.amqsrua, kMostAmqsruaBytes, ReadAmqsrua, line, good);
   if (!good) return static_cast<int>(Exit::kWrong);
   const absl::StatusOr<MqPlan> plan = MakeMqPlan(logs, recordings, *places);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
