@@ -143,9 +143,14 @@ int64_t WritingNs(const v1::TestPlan& plan) {
   return total_ns;
 }
 
-// "2 hosts, 8 queue managers, 4 steps, 45s of writing", or of what has no list of steps "2 hosts, 8 queue managers, at
-// most 10m of writing".
+// "2 hosts, 8 queue managers, 4 steps, 45s of writing", of what has no list of steps "2 hosts, 8 queue managers, at
+// most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {
+  if (plan.has_ha()) {
+    const auto pairs = static_cast<uint64_t>(plan.ha().pairs_size());
+    return absl::StrCat(Counted(pairs, "pair"), " of hosts, ", Counted(pairs * plan.workload().qm(), "queue manager"),
+                        ", ", Counted(plan.ha().rounds(), "round"));
+  }
   uint64_t qms = 0;
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) qms += EffectiveWorkload(plan, host).qm();
   // Each has its files on two hosts.
@@ -176,7 +181,11 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << " is valid: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
+  line.out << path << " is valid: "
+           << (plan->has_accept() ? "an acceptance of "
+               : plan->has_ha()   ? "a drill of "
+                                  : "")
+           << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }
