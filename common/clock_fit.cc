@@ -427,8 +427,8 @@ ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
         change.largest_ns = least_change_ns;
         change.largest_within_ns = at->received_ns - before->sent_ns;
       }
-      if (least_change_ns > Slack(at->received_ns - before->sent_ns))
-        change.off_pace_ns += at->sent_ns - before->sent_ns;
+      ++change.intervals;
+      if (least_change_ns > Slack(at->received_ns - before->sent_ns)) ++change.off_pace;
     }
     // The first reading of the remote clock bounds the offset from above, the second one from below.
     if (at->high_ns < least_ns) add(least_ns - at->high_ns, change.lost_ns);

@@ -112,7 +112,7 @@ std::map<uint32_t, HostClockChange> ClocksOfDrill(const Timeline& timeline, cons
   std::map<uint32_t, HostClockChange> changes;
   for (const auto& [number, facts] : hosts) {
     const ClockChange change = timeline.ChangeOver(number, from_ns, to_ns, [](int64_t, int64_t) { return int64_t{0}; });
-    const bool mostly = change.off_pace_ns > change.length_ns / 2;
+    const bool mostly = change.off_pace > change.intervals / 2;
     changes[number] = {facts.label(), mostly ? change : ClockChange()};
   }
   return changes;

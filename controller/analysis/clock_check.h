@@ -29,8 +29,8 @@ bool IsUnseen(int64_t unseen_ns, int64_t length_ns);
 // the controller's own clock is named in their place.
 std::vector<std::string> WrongClocks(const std::vector<HostClockChange>& hosts);
 
-// How the clocks of those hosts changed over a whole drill that were off their pace for most of the time: a fault
-// suspends hosts, whose clocks stop meanwhile. No change of the others.
+// How the clocks of those hosts changed over a whole drill that were off their pace between most probes: a fault
+// suspends hosts, whose clocks stop meanwhile, between two probes each time. No change of the others.
 std::map<uint32_t, HostClockChange> ClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
                                                   int64_t to_ns);
 

@@ -56,7 +56,7 @@ TEST(HaVerdict, ARoundThatWasCutShortDoesNotFailForALockThatMayStillHaveBeenRele
   EXPECT_EQ(OutcomeOf(report, "takeover_max<60s"), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_EQ(OutcomeOf(report, "gap_median<60s"), v1::OUTCOME_PASS) << "of two rounds of three it is known";
   EXPECT_EQ(OutcomeOf(report, "grant_max<1s"), v1::OUTCOME_FAIL);
-  EXPECT_THAT(Text(report), HasSubstr("round 3: the lock of qm1 was not released by the round's end, 3.1 s after"));
+  EXPECT_THAT(Text(report), HasSubstr("round 3: the lock of qm1 was not released by the round's end, 3089 ms after"));
   EXPECT_EQ(report.ha().findings().not_released(), 0U);
 }
 
