@@ -84,7 +84,8 @@ TEST(HaVerdict, WhereARoundDidNotEndNoTakeoverAndNoReleaseIsVouchedFor) {
   }
   Analyzer nothing;
   nothing.Add(records.front());
-  for (const v1::CriterionReport& line : nothing.Finish().verdict().criteria()) {
+  const v1::Report begun = nothing.Finish();
+  for (const v1::CriterionReport& line : begun.verdict().criteria()) {
     EXPECT_EQ(line.outcome(), v1::OUTCOME_INCONCLUSIVE) << line.criterion();
   }
 }
@@ -144,12 +145,13 @@ TEST(HaVerdict, OnOneKernelThatWasAskedForAPassSaysWhatWasNotTested) {
   EXPECT_EQ(AnalyzeDrill(drill).verdict().scope(), "");
 }
 
-TEST(HaVerdict, APassThatRestsOnLockedExtentsSaysSoAndNamesTheOtherHalfOfTheAnswer) {
+TEST(HaVerdict, APassThatRestsOnLockedExtentsSaysSoAndNamesTheDrillWithoutThem) {
   SimDrill drill;
   const v1::Report fenced = AnalyzeDrill(drill);
-  EXPECT_THAT(Text(fenced),
-              HasSubstr("Warning: the PASS rests on locks on the log's extents (--fence extents), and it is "
-                        "not known whether MQ locks its extents; a drill with --fence none"));
+  EXPECT_THAT(
+      Text(fenced),
+      HasSubstr("Warning: the PASS rests on locks on the log's extents (--fence extents), and it is "
+                "not known whether MQ locks its extents; to test without those locks, run a drill with --fence none"));
   EXPECT_THAT(RenderMarkdown(fenced, ""), HasSubstr("**Warning:** the PASS rests on locks on the log"));
   EXPECT_THAT(RenderReportJUnit(fenced), HasSubstr("<property name=\"warning\" value=\"the PASS rests on locks on"));
   drill.fence = v1::HA_FENCE_NONE;
