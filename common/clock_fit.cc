@@ -427,8 +427,8 @@ ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
         change.largest_ns = least_change_ns;
         change.largest_within_ns = at->received_ns - before->sent_ns;
       }
-      if (least_change_ns > Slack(at->received_ns - before->sent_ns))
-        change.off_pace_ns += at->sent_ns - before->sent_ns;
+      ++change.intervals;
+      if (least_change_ns > Slack(at->received_ns - before->sent_ns)) ++change.off_pace;
     }
     // The first reading of the remote clock bounds the offset from above, the second one from below.
     if (at->high_ns < least_ns) add(least_ns - at->high_ns, change.lost_ns);
@@ -443,6 +443,17 @@ ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
   change.allowed_ns = Slack(change.length_ns);
   change.net_ns = MiddleNs(*before) - MiddleNs(first);
   return change;
+}
+
+int64_t ClockFit::UnseenNs(int64_t from_ns, int64_t to_ns) const {
+  if (to_ns <= from_ns) return 0;
+  const int64_t first_ns = Away(from_ns, local_origin_ns_);
+  const int64_t last_ns = Away(to_ns, local_origin_ns_);
+  const int64_t length_ns = last_ns - first_ns;
+  if (kept_.empty()) return length_ns;
+  const int64_t before_ns = std::max<int64_t>(kept_.front().received_ns - first_ns, 0);
+  const int64_t after_ns = std::max<int64_t>(last_ns - kept_.back().sent_ns, 0);
+  return std::min(before_ns, length_ns) + std::min(after_ns, length_ns - std::min(before_ns, length_ns));
 }
 
 double ClockFit::DriftPpm() const {

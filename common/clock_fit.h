@@ -37,8 +37,9 @@ struct ClockChange {
   // The largest change between two neighbouring exchanges, at least, and the time between these.
   int64_t largest_ns = 0;
   int64_t largest_within_ns = 0;
-  // How much of the time lies between neighbouring exchanges that show a change beyond `max_slew_ppm`.
-  int64_t off_pace_ns = 0;
+  // How many of the times between two exchanges the clock was off its pace, and how many there were.
+  uint64_t off_pace = 0;
+  uint64_t intervals = 0;
   // From the first of these exchanges to the last: its length, what `max_slew_ppm` allows for it, and by how much the
   // remote clock gained (an estimate).
   int64_t length_ns = 0;
@@ -89,6 +90,10 @@ class ClockFit {
   // to have been suspended between two moments of the remote clock.
   ClockChange ChangeOver(int64_t from_ns, int64_t to_ns,
                          const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const;
+
+  // How much of the time from `from_ns` to `to_ns` of the local clock lies before the first exchange or after the last
+  // one: nothing is known of the clock's speed there.
+  int64_t UnseenNs(int64_t from_ns, int64_t to_ns) const;
 
   // The local moments before which the clock had stepped, by more than the bounds hide.
   const std::vector<int64_t>& steps_local_ns() const { return steps_; }

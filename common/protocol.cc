@@ -162,7 +162,7 @@ WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::Re
   demand.duration_ns.value = static_cast<uint64_t>(total_ns);
   demand.duration_ns.asked =
       absl::StrCat("has ", steps.size(), steps.size() == 1 ? " step that takes " : " steps that take ",
-                   FormatDuration(total_ns), " with warm-up");
+                   FormatReadableDuration(total_ns), " with warm-up");
   demand.duration_ns.lowered_by =
       placed ? "--duration, --warmup or --repeat" : "--duration, --warmup, --repeat or the number of block sizes";
   return demand;

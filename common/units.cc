@@ -176,6 +176,18 @@ std::string FormatDuration(int64_t duration_ns) {
   return absl::StrCat(duration_ns, "ns");
 }
 
+std::string FormatReadableDuration(int64_t duration_ns) {
+  for (const int64_t unit_ns : {TimeUnit("d"), TimeUnit("h")}) {
+    const int64_t rest_ns = duration_ns % unit_ns;
+    if (duration_ns < unit_ns || rest_ns == 0) continue;
+    return absl::StrCat(FormatDuration(duration_ns - rest_ns), FormatReadableDuration(rest_ns));
+  }
+  if (duration_ns < kNsPerSecond || duration_ns % kNsPerSecond == 0) return FormatDuration(duration_ns);
+  std::string digits = absl::StrFormat("%d.%09d", duration_ns / kNsPerSecond, duration_ns % kNsPerSecond);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  return digits + "s";
+}
+
 std::string FormatLength(int64_t length_ns) {
   std::string text = FormatDuration(length_ns);
   const size_t unit = text.find_first_not_of("-0123456789");

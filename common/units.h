@@ -31,7 +31,10 @@ std::string FormatSizeForPeople(uint64_t size_bytes);
 std::string FormatBlockSize(uint64_t block_size_bytes);
 // The shortest exact spelling that ParseDuration reads back: "10s", "250us", "0s".
 std::string FormatDuration(int64_t duration_ns);
-// The same for people: "30 s", "250 ms".
+// Another exact spelling that ParseDuration reads back, for messages: "3650d2s", "1h30m", and of less than an hour in
+// seconds with a fraction, "10.5s", where FormatDuration has milliseconds or less.
+std::string FormatReadableDuration(int64_t duration_ns);
+// FormatDuration with a blank before the unit: "30 s", "250 ms".
 std::string FormatLength(int64_t length_ns);
 // 1234567 is "1,234,567".
 std::string FormatCount(uint64_t count);

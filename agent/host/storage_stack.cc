@@ -6,13 +6,13 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -24,12 +24,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
+#include "common/posix.h"
 
 namespace plimsoll {
 
 std::string ReadTextFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // The kernel refuses to read some files, a directory among them: an iterator over a stream throws then. O_NONBLOCK,
+  // because a pipe would block.
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::string text;
+  std::array<char, 16384> buffer{};
+  while (fd.valid()) {
+    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return "";
+    if (got == 0) break;
+    text.append(buffer.data(), static_cast<size_t>(got));
+  }
+  return text;
 }
 
 std::string ReadTextLine(const std::string& path) {

@@ -59,6 +59,11 @@ class WrappingFormatter : public CLI::Formatter {
 
   std::string make_option_desc(const CLI::Option* option) const override { return Wrap(Description(*option)); }
 
+  // CLI11 shows the value that an option has without one as "--flag{value}".
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    return absl::StrReplaceAll(CLI::Formatter::make_option_name(option, positional), {{"{", "[="}, {"}", "]"}});
+  }
+
   // Without the excluded options, which stand in the description.
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string text = CLI::Formatter::make_option_opts(option);

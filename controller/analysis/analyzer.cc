@@ -378,6 +378,16 @@ v1::Report Analyzer::Finish() {
   if (run_) *report.mutable_plan() = run_->plan();
   for (v1::StorageReport& storage : GroupStorages(hosts_)) *report.add_storages() = std::move(storage);
   for (v1::StepReport& step : reports_) *report.add_steps() = std::move(step);
+  std::vector<std::string> wrong_clocks;
+  if (IsDrill()) {
+    std::vector<HostClockChange> clocks;
+    for (const auto& [number, clock] : ClocksOfDrill(timeline_, hosts_, begin_ns_, last_ns_)) {
+      clocks.push_back(clock);
+      if (IsWrongPace(clock.change)) wrong_speeds_ppm_[number] = PacePpm(clock.change);
+    }
+    wrong_clocks = WrongClocks(clocks);
+    if (!wrong_clocks.empty() && section_) section_->DistrustClocks(absl::StrJoin(wrong_clocks, "; "));
+  }
   SetHosts(report);
   AddHostNotes(report);
   for (const std::string& note : notes_.Sentences()) report.add_notes(note);
@@ -397,11 +407,7 @@ v1::Report Analyzer::Finish() {
   for (const auto& [number, facts] : hosts_) {
     if (facts.lost) losses.Add("lost", absl::StrCat(facts.label(), " was lost: ", Sentence(facts.lost->reason())));
   }
-  if (IsDrill()) {
-    for (const std::string& what : WrongClocksOfDrill(timeline_, hosts_, begin_ns_, last_ns_)) {
-      reasons.push_back({kClockPaceReason, what + "."});
-    }
-  }
+  for (const std::string& what : wrong_clocks) reasons.push_back({kClockPaceReason, what + "."});
   const bool accepted = judge.AcceptsLosses();
   for (const NoteBook* const book : {&losses, &loss_reasons_}) {
     for (Reason& reason : book->Entries()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/algorithm.h"
+#include "common/units.h"
 
 namespace plimsoll {
 namespace {
@@ -69,6 +70,12 @@ bool IsWrongPace(const ClockChange& change) {
   return change.gained_ns + change.lost_ns > change.allowed_ns;
 }
 
+bool IsUnseen(int64_t unseen_ns, int64_t length_ns) {
+  // The last probe before the end of a step is a probing period old, and its answer may be late.
+  constexpr int64_t kProbeShare = 10;
+  return unseen_ns > std::min(kNsPerSecond + length_ns / kProbeShare, length_ns / 2);
+}
+
 double PacePpm(const ClockChange& change) {
   return change.length_ns <= 0 ? 0 : static_cast<double>(change.net_ns) / static_cast<double>(change.length_ns) * 1e6;
 }
@@ -100,15 +107,15 @@ std::vector<std::string> WrongClocks(const std::vector<HostClockChange>& hosts) 
   return what;
 }
 
-std::vector<std::string> WrongClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
-                                            int64_t to_ns) {
-  std::vector<HostClockChange> changes;
+std::map<uint32_t, HostClockChange> ClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
+                                                  int64_t to_ns) {
+  std::map<uint32_t, HostClockChange> changes;
   for (const auto& [number, facts] : hosts) {
     const ClockChange change = timeline.ChangeOver(number, from_ns, to_ns, [](int64_t, int64_t) { return int64_t{0}; });
-    const bool mostly = change.off_pace_ns > change.length_ns / 2;
-    changes.push_back({facts.label(), mostly ? change : ClockChange()});
+    const bool mostly = change.off_pace > change.intervals / 2;
+    changes[number] = {facts.label(), mostly ? change : ClockChange()};
   }
-  return WrongClocks(changes);
+  return changes;
 }
 
 std::string PaceFigures(const ClockChange& change, double max_slew_ppm) {

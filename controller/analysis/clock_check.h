@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,17 @@ bool IsWrongPace(const ClockChange& change);
 // By how much the clock gains, in parts per million.
 double PacePpm(const ClockChange& change);
 
+// Whether so much of a measured time lies outside of the probes that nothing can be said of the clock's speed.
+bool IsUnseen(int64_t unseen_ns, int64_t length_ns);
+
 // What is wrong, as half a sentence each: "node2's clock runs at 0.50x the controller's". If most hosts deviate alike,
 // the controller's own clock is named in their place.
 std::vector<std::string> WrongClocks(const std::vector<HostClockChange>& hosts);
 
-// The check over a whole drill: there faults suspend hosts, whose clocks stop meanwhile, so that only a clock that is
-// off its pace for most of the time is wrong.
-std::vector<std::string> WrongClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
-                                            int64_t to_ns);
+// How the clocks of those hosts changed over a whole drill that were off their pace between most probes: a fault
+// suspends hosts, whose clocks stop meanwhile, between two probes each time. No change of the others.
+std::map<uint32_t, HostClockChange> ClocksOfDrill(const Timeline& timeline, const HostTable& hosts, int64_t from_ns,
+                                                  int64_t to_ns);
 
 // "its clock lost 1.498 s in 3.004 s; --max-slew (500 ppm) allows 0.002 s".
 std::string PaceFigures(const ClockChange& change, double max_slew_ppm);

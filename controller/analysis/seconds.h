@@ -292,7 +292,8 @@ class MergedPercentiles {
   SecondTable table_;
 };
 
-// Where a host's seconds go when they are closed. Null where nobody wants them; all that is there outlives the host.
+// Where a host's seconds go when they are closed. A sink is null if no report has its percentiles; the others outlive
+// the host.
 struct PercentileSinks {
   MergedPercentiles* storage = nullptr;
   MergedPercentiles* cluster = nullptr;

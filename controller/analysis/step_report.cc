@@ -280,6 +280,7 @@ void StepReporter::CheckClocks() {
   const int64_t from_ns = stats_.measured_start_ns();
   const int64_t to_ns = Clamp64(Int128{from_ns} + stats_.shape().duration_ns);
   std::vector<HostClockChange> changes;
+  std::vector<std::string> unseen;
   for (const auto& [number, part] : stats_.hosts()) {
     if (!run_.hosts.contains(number)) continue;
     const std::string& label = run_.hosts.at(number).label();
@@ -287,6 +288,13 @@ void StepReporter::CheckClocks() {
     const ClockChange change = run_.timeline.ChangeOver(
         number, from_ns, to_ns, [&pauses](int64_t from, int64_t to) { return pauses.Within(from, to); });
     changes.push_back({label, change});
+    // Of a host that was lost this is the least of it.
+    const int64_t measured_ns = part.done() ? std::min(part.covered_ns(), stats_.shape().duration_ns) : 0;
+    const int64_t unseen_ns = run_.timeline.UnseenNs(number, from_ns, Clamp64(Int128{from_ns} + measured_ns));
+    if (IsUnseen(unseen_ns, measured_ns)) {
+      unseen.push_back(absl::StrCat("the speed of ", label, "'s clock is not known: it answered no probe for ",
+                                    FormatLength(unseen_ns), " of ", StepName()));
+    }
     if (!IsWrongPace(change)) continue;
     run_.notes.Add("pace",
                    absl::StrCat(label, ", ", StepName(), ": ", PaceFigures(change, run_.timeline.max_slew_ppm()),
@@ -294,7 +302,8 @@ void StepReporter::CheckClocks() {
     double& speed_ppm = run_.wrong_speeds_ppm[number];
     if (std::abs(PacePpm(change)) >= std::abs(speed_ppm)) speed_ppm = PacePpm(change);
   }
-  const std::vector<std::string> wrong = WrongClocks(changes);
+  std::vector<std::string> wrong = WrongClocks(changes);
+  wrong.insert(wrong.end(), unseen.begin(), unseen.end());
   for (const std::string& what : wrong) run_.reasons.Add(kClockPaceReason, absl::StrCat(what, "."));
   if (!wrong.empty()) run_.judge.Distrust(report_.number(), absl::StrJoin(wrong, "; "));
 }

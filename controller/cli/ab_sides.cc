@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -20,6 +23,7 @@
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/plan/plan_yaml.h"
 #include "controller/run/process.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -100,6 +104,25 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
                       absl::StrReplaceAll(loaded.status().message(), {{"--duration (duration)", "--toggle"}}));
 }
 
+// A problem of the plan in that file: names the file in each line that does not begin with it.
+absl::Status InPlan(const std::string& file, const absl::Status& status) {
+  std::vector<std::string> lines = absl::StrSplit(std::string(status.message()), '\n');
+  for (std::string& line : lines) {
+    if (!absl::StartsWith(line, file)) line = absl::StrCat(file, ": ", line);
+  }
+  return {status.code(), absl::StrJoin(lines, "\n")};
+}
+
+// One of two plans, with the options over it.
+absl::StatusOr<v1::TestPlan> LoadOne(const AbFlags& flags, const std::string& file) {
+  absl::Status options;
+  absl::StatusOr<v1::TestPlan> loaded =
+      LoadRunPlan(file, PlanFlags::Kind::kRun, [&](v1::TestPlan& plan) { return options = flags.plan->ApplyTo(plan); });
+  // What is wrong with an option by itself is not in the plan.
+  if (loaded.ok() || !options.ok()) return loaded;
+  return InPlan(file, loaded.status());
+}
+
 // Whether queue managers of a host write in directories of their own.
 bool HasSeveralDirectories(const v1::TestPlan& plan) {
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
@@ -108,10 +131,27 @@ bool HasSeveralDirectories(const v1::TestPlan& plan) {
   return false;
 }
 
+// Why ab cannot measure a plan that `plimsoll run` takes.
+absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
+  if (HasPlacement(plan)) {
+    return absl::InvalidArgumentError(
+        "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
+  }
+  if (!HasSeveralDirectories(plan)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "ab takes no plan with several directories (--qm-dirs), where a fast one hides what a slow one loses: measure "
+      "each directory by itself, with --dir");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs) {
   std::vector<AbSide> sides(2);
+  // A missing file before what is wrong in the other one.
+  for (const std::string& file : flags.plans) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) PLIMSOLL_RETURN_IF_ERROR(ReadPlanFile(file).status());
+  }
   if (!flags.toggle.empty()) {
     PLIMSOLL_ASSIGN_OR_RETURN(sides[0].plan, LoadToggled(flags));
     sides[1].plan = sides[0].plan;
@@ -139,23 +179,13 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
                        flags.plans.size() == 1 ? " plan was given" : " plans were given"));
     }
     for (size_t i = 0; i < 2; ++i) {
-      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
-                                LoadRunPlan(flags.plans[i], PlanFlags::Kind::kRun,
-                                            [&](v1::TestPlan& plan) { return flags.plan->ApplyTo(plan); }));
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan, LoadOne(flags, flags.plans[i]));
       sides[i].name = std::filesystem::path(flags.plans[i]).stem().string();
     }
   }
-  for (const AbSide& side : sides) {
-    if (HasPlacement(side.plan)) {
-      return absl::InvalidArgumentError(
-          "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
-    }
-    if (HasSeveralDirectories(side.plan)) {
-      return absl::InvalidArgumentError(
-          "ab takes no plan with several directories (--qm-dirs), where a fast one hides what a slow one loses: "
-          "measure "
-          "each directory by itself, with --dir");
-    }
+  for (size_t i = 0; i < 2; ++i) {
+    const absl::Status one = CheckOneDirectory(sides[i].plan);
+    if (!one.ok()) return flags.plans.size() == 2 ? InPlan(flags.plans[i], one) : one;
   }
   const bool named = CheckSideName(sides[0].name).ok() && CheckSideName(sides[1].name).ok();
   if (!named || sides[0].name == sides[1].name) {

@@ -89,6 +89,10 @@ int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit) {
   return static_cast<int>(exit);
 }
 
+absl::Status WithOption(const std::string& option, const absl::Status& status) {
+  return {status.code(), absl::StrCat("--", option, ": ", std::string(status.message()))};
+}
+
 bool WroteOutput(CommandLine& line, const std::string& more) {
   line.out.flush();
   if (line.out) return true;

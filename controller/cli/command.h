@@ -46,6 +46,9 @@ int PrintError(CommandLine& line, const absl::Status& status, Exit exit);
 // The same for a status with several lines, such as the problems of a plan: PrintError for each of them.
 int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit);
 
+// The status with "--<option>: " before its message.
+absl::Status WithOption(const std::string& option, const absl::Status& status);
+
 // Flushes standard output; false where it took not everything, which is reported once, with what `more` adds. A reader
 // that went away, such as `| head`, has seen enough: nothing failed then.
 bool WroteOutput(CommandLine& line, const std::string& more = "");

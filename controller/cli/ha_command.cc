@@ -72,6 +72,12 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
   const v1::TestPlan read = plan;
   plan.mutable_ha();
   PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+  if (!flags.plan_file.empty() && !read.has_ha() && plan.ha().pairs().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.plan_file,
+                     " is the plan of a run: run it with `plimsoll run`, or make it a drill with --pairs, such as "
+                     "--pairs node1+node2"));
+  }
   for (const auto& [option, texts] : {std::pair("--do", &flags.dos), std::pair("--undo", &flags.undos)}) {
     for (const std::string& text : *texts) {
       const absl::Status taken = SetCommand(text, texts == &flags.undos, *plan.mutable_ha());

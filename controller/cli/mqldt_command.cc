@@ -372,7 +372,11 @@ int MeasureByVariables(MqldtFlags flags, CommandLine& line) {
     // Alone it has the directory itself even for a sweep over block sizes.
     code = Measure(flags, line);
   }
-  line.out << Banner("CSV Results ") << std::ifstream(options.csv_file).rdbuf() << std::flush;
+  line.out << Banner("CSV Results ");
+  // A pipe or a terminal would wait for text, and gives back nothing of what was written to it.
+  std::error_code error;
+  if (std::filesystem::is_regular_file(options.csv_file, error)) line.out << std::ifstream(options.csv_file).rdbuf();
+  line.out << std::flush;
   return code;
 }
 

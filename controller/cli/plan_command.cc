@@ -42,15 +42,15 @@ struct FromMqFlags {
   std::string out;
 };
 
-// What `read` makes of each file; reports everything that is wrong in all of them.
+// What `read` makes of each file that `option` names; reports everything that is wrong in all of them.
 template <typename Read>
-auto ReadEach(const std::vector<std::string>& paths, size_t most_bytes, const Read& read, CommandLine& line,
-              bool& good) {
+auto ReadEach(const char* option, const std::vector<std::string>& paths, size_t most_bytes, const Read& read,
+              CommandLine& line, bool& good) {
   std::vector<typename decltype(read("", ""))::value_type> each;
   for (const std::string& path : paths) {
     const absl::StatusOr<std::string> text = ReadTextFile(path, most_bytes);
     if (!text.ok()) {
-      PrintError(line, text.status(), Exit::kWrong);
+      PrintError(line, WithOption(option, text.status()), Exit::kWrong);
       good = false;
       continue;
     }
@@ -83,8 +83,9 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   const absl::StatusOr<MqPlaces> places = ReadPlaces(flags);
   if (!places.ok()) return PrintError(line, places.status(), Exit::kWrong);
   bool good = true;
-  const std::vector<QmLog> logs = ReadEach(flags.qm_ini, kMostIniBytes, ReadQmIni, line, good);
-  const std::vector<LogRecording> recordings = ReadEach(flags.amqsrua, kMostAmqsruaBytes, ReadAmqsrua, line, good);
+  const std::vector<QmLog> logs = ReadEach("qm-ini", flags.qm_ini, kMostIniBytes, ReadQmIni, line, good);
+  const std::vector<LogRecording> recordings =
+      ReadEach("amqsrua", flags.amqsrua, kMostAmqsruaBytes, ReadAmqsrua, line, good);
   if (!good) return static_cast<int>(Exit::kWrong);
   const absl::StatusOr<MqPlan> plan = MakeMqPlan(logs, recordings, *places);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
@@ -142,9 +143,14 @@ int64_t WritingNs(const v1::TestPlan& plan) {
   return total_ns;
 }
 
-// "2 hosts, 8 queue managers, 4 steps, 45s of writing", or of what has no list of steps "2 hosts, 8 queue managers, at
-// most 10m of writing".
+// "2 hosts, 8 queue managers, 4 steps, 45s of writing", of what has no list of steps "2 hosts, 8 queue managers, at
+// most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {
+  if (plan.has_ha()) {
+    const auto pairs = static_cast<uint64_t>(plan.ha().pairs_size());
+    return absl::StrCat(Counted(pairs, "pair"), " of hosts, ", Counted(pairs * plan.workload().qm(), "queue manager"),
+                        ", ", Counted(plan.ha().rounds(), "round"));
+  }
   uint64_t qms = 0;
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) qms += EffectiveWorkload(plan, host).qm();
   // Each has its files on two hosts.
@@ -175,7 +181,11 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << " is valid: " << (plan->has_accept() ? "an acceptance of " : "") << PlanInBrief(*plan) << '\n';
+  line.out << path << " is valid: "
+           << (plan->has_accept() ? "an acceptance of "
+               : plan->has_ha()   ? "a drill of "
+                                  : "")
+           << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }

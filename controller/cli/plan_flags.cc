@@ -20,8 +20,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr size_t kMaxHostsFileBytes = 1 << 20;
-
 // An option whose values are kept as text. May repeat where `repeats`; takes one value each time, so that it does not
 // swallow what follows it.
 CLI::Option* AddTextOption(CLI::App& app, const std::string& names, const std::string& help, bool repeats) {
@@ -35,10 +33,6 @@ CLI::Option* AddTextOption(CLI::App& app, const std::string& names, const std::s
 std::string Canonical(const std::string& address) {
   const auto addresses = ParseHostList(address);
   return addresses.ok() && addresses->size() == 1 ? addresses->front() : address;
-}
-
-absl::Status WithOption(const std::string& option, const absl::Status& status) {
-  return {status.code(), absl::StrCat("--", option, ": ", std::string(status.message()))};
 }
 
 }  // namespace

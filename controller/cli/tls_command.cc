@@ -107,11 +107,22 @@ class TlsDirectory {
 };
 
 absl::StatusOr<std::unique_ptr<TlsDirectory>> TlsDirectory::Open(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return PosixError("make", path, errno);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (errno == ENOENT) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the directory above ", path, " does not exist: make it, or name another place"));
+    }
+    if (errno == ENOTDIR) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " is below a file: name a directory, which is made if it is missing"));
+    }
+    return PosixError("make", path, errno);
+  }
   UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat facts{};
   if (!directory.valid() && errno == ENOTDIR) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a directory"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is not a directory: name a directory, which is made if it is missing"));
   }
   if (!directory.valid() || fstat(directory.get(), &facts) != 0) return PosixError("open", path, errno);
   if (facts.st_uid != geteuid()) {

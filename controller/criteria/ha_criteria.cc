@@ -40,7 +40,7 @@ std::vector<HaMetricInfo> MakeHaMetrics() {
       {HaMetric::kLateWriters, "late_writers", false,
        "old active instances that wrote after the grant, whatever the fence", "a moment is not known"},
       {HaMetric::kNotReleased, "not_released", false,
-       "locks of a dead instance that were not released within `takeover_limit`", "never"},
+       "locks of a dead instance that were not released within `takeover_limit`", "a round did not run to its end"},
       {HaMetric::kTakeoverMax, "takeover_max", true, "longest time from the fault to the first new durable write",
        kNoTakeover},
       {HaMetric::kTakeoverMedian, "takeover_median", true, "median of it", kNoTakeover},

@@ -417,7 +417,8 @@ class Made {
   absl::Status MakeDirectory(int results) {
     struct stat facts{};
     if (results < 0 && stat(path_.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode)) {
-      return absl::InvalidArgumentError(path_ + " is not a directory");
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output: ", path_, " is not a directory; name the directory that the logs go into"));
     }
     if (results < 0) {
       PLIMSOLL_ASSIGN_OR_RETURN(directory_, MakeDirectories(AT_FDCWD, path_, Links::kFollow));

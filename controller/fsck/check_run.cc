@@ -160,7 +160,7 @@ v1::CheckAnswer CheckRun::Read(const CheckedProcess& process, uint32_t first, ui
 void CheckRun::MustGet(const CheckedProcess& process, uint64_t start, uint64_t length) {
   const v1::CheckAnswer answer = Lock(process, v1::CheckLock::KIND_TRY, start, length);
   if (answer.code() == 0 && !answer.granted()) {
-    Undecided(absl::StrCat(label(process.host), " was refused a lock that nobody held (bytes from ", start, ")"));
+    Undecided(absl::StrCat(label(process.host), " was refused a lock that no process held (bytes from ", start, ")"));
   }
 }
 

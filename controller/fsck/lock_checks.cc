@@ -281,7 +281,7 @@ void CheckLockShared(CheckRun& run) {
   const auto hold = [&run](const CheckedProcess& process, bool shared) {
     const v1::CheckAnswer answer = run.Lock(process, Kind::KIND_TRY, 0, 1, shared);
     if (answer.code() == 0 && !answer.granted()) {
-      run.Undecided(absl::StrCat(run.label(process.host), " was refused a lock that nobody held"));
+      run.Undecided(absl::StrCat(run.label(process.host), " was refused a lock that no process held"));
     }
   };
   for (const CheckedProcess& holder : processes) {
@@ -381,7 +381,7 @@ void CheckLockCapacity(CheckRun& run) {
         continue;
       }
       run.Fail(absl::StrCat("only ", pairs, " locks of one process in one file each: ", run.label(0), ": ",
-                            answer.code() == 0 ? "refused a lock that nobody held" : answer.message()));
+                            answer.code() == 0 ? "refused a lock that no process held" : answer.message()));
     }
   }
   run.Note(absl::StrCat(pairs, " locks at once: ", kCapacityProcesses, " processes on ", run.label(0), " in ",

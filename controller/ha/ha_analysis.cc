@@ -119,6 +119,7 @@ void HaAnalysis::Finish(const Timeline& timeline, const std::function<std::strin
   }
   if (facts_.rounds().empty()) {
     reasons.emplace_back("No round began.");
+    takeover_doubt_ = "no round began";
   } else if (facts_.rounds().size() < plan_.ha().rounds()) {
     reasons.push_back(absl::StrCat("Only ", facts_.rounds().size(), " of ", plan_.ha().rounds(), " rounds ran."));
   }
@@ -154,7 +155,14 @@ HaJudgedRound HaAnalysis::JudgeRound(const Timeline& timeline, const HaRoundFact
   for (const v1::HaRoundQueueManager& qm : round.begin.queue_managers()) {
     HaJudgedTakeover one = JudgeTakeover(timeline, facts_, round, qm, hang_ns, known[qm.qm()]);
     v1::HaFindings& findings = *one.report.mutable_findings();
-    if (one.report.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) findings.set_not_released(1);
+    if (one.report.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) {
+      // Of a round that was cut short it is not known whether the lock would have been released in time.
+      if (!line.cut_short().empty() && one.at_least_ns < plan_.ha().takeover_limit_ns()) {
+        one.report.set_outcome(v1::HA_TAKEOVER_OUTCOME_UNKNOWN);
+      } else {
+        findings.set_not_released(1);
+      }
+    }
     // A lock that was released, but later than the criteria allow a takeover to take.
     const v1::HaSpan& free = one.report.to_free();
     if (one.report.has_to_free() && free.ns() - free.error_ns() > release_limit_ns_) findings.set_released_late(1);
@@ -188,11 +196,20 @@ void HaAnalysis::FinishRound(const Timeline& timeline, const HaRoundFacts& round
     }
     const std::string lock = absl::StrCat("round ", line.number(), ": the lock of qm", qm.qm());
     if (takeover.findings().not_released() > 0) {
-      // Of a round that was cut short, for as long as it went on.
-      const int64_t limit_ns = plan_.ha().takeover_limit_ns();
-      const int64_t waited_ns = one.at_least_ns < limit_ns ? one.at_least_ns / kNsPerMs * kNsPerMs : limit_ns;
-      not_released_.push_back(absl::StrCat(lock, " was never released within ", FormatDuration(waited_ns)));
-      for (const char* phase : {"takeover", "gap", "to_granted"}) {
+      not_released_.push_back(
+          absl::StrCat(lock, " was never released within ", FormatDuration(plan_.ha().takeover_limit_ns())));
+    }
+    const bool unknown = takeover.outcome() == v1::HA_TAKEOVER_OUTCOME_UNKNOWN;
+    if (unknown && one.at_least_ns > 0) {
+      waited_.push_back(absl::StrCat(lock, " was not released by the round's end, ",
+                                     FormatLength(one.at_least_ns / kNsPerMs * kNsPerMs), " after the fault"));
+    }
+    const bool taken = takeover.outcome() == v1::HA_TAKEOVER_OUTCOME_TAKEN;
+    const bool untimed = taken && !(takeover.has_takeover() && takeover.has_gap() && takeover.has_to_granted());
+    for (const auto& [phase, has] :
+         {std::pair("takeover", takeover.has_takeover()), std::pair("gap", takeover.has_gap()),
+          std::pair("to_granted", takeover.has_to_granted())}) {
+      if (takeover.findings().not_released() > 0 || unknown || (taken && !has)) {
         phases_[phase].at_least_ns.push_back(one.at_least_ns);
       }
     }
@@ -201,7 +218,7 @@ void HaAnalysis::FinishRound(const Timeline& timeline, const HaRoundFacts& round
           lock, " was released late: ", absl::StrFormat("%.3f s", static_cast<double>(takeover.to_free().ns()) / 1e9),
           " after the fault, limit ", FormatDuration(release_limit_ns_)));
     }
-    if (takeover.outcome() == v1::HA_TAKEOVER_OUTCOME_TAKEN) {
+    if (taken) {
       for (const PhaseName& phase : kPhaseNames) {
         if ((takeover.*phase.has)()) phases_[phase.name].spans.push_back((takeover.*phase.get)());
       }
@@ -211,6 +228,10 @@ void HaAnalysis::FinishRound(const Timeline& timeline, const HaRoundFacts& round
       if (!text.empty() && first.empty()) first = absl::StrCat("round ", line.number(), ": qm", qm.qm(), ": ", text);
     };
     doubt(one.log_doubt, log_doubt_);
+    if (unknown || untimed) {
+      doubt(one.reasons.empty() ? "the round was cut short before the lock was released" : one.reasons.front(),
+            takeover_doubt_);
+    }
     if (one.succession.has_value()) doubt(one.succession->unknown, holder_doubt_);
     AddFindings(takeover.findings(), found_[qm.qm()]);
   }

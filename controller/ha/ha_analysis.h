@@ -37,6 +37,7 @@ class HaAnalysis final : public SectionAnalysis {
   absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) override;
   void Finish(const Timeline& timeline, const std::function<std::string(uint32_t host)>& label_of, v1::Report& report,
               std::vector<std::string>& reasons) override;
+  void DistrustClocks(const std::string& what) override { clock_doubt_ = what; }
   v1::VerdictReport Judge(const std::vector<std::string>& reasons) const override;
   std::string LastRoundText(const Timeline& timeline) const override;
 
@@ -72,7 +73,8 @@ class HaAnalysis final : public SectionAnalysis {
   void AddPhases(v1::HaReport& report) const;
   // The value of a criterion's metric; false: there is none.
   bool ValueOf(int metric, Bounds& value) const;
-  // Why the metric may be more than was found; empty: it is not, or it is a time.
+  // Why the metric may be more than was found, or is not known at all where that is the clocks' doubt; empty: it is
+  // not.
   const std::string& DoubtAbout(int metric) const;
   // Names what a criterion of this metric failed for; empty where the value is enough.
   std::string ProofOf(int metric) const;
@@ -88,6 +90,7 @@ class HaAnalysis final : public SectionAnalysis {
   std::vector<std::string> late_writers_;
   std::vector<std::string> not_released_;
   std::vector<std::string> released_late_;
+  std::vector<std::string> waited_;
   std::vector<std::string> overwrites_;
   // The strictest limit of the criteria for the longest takeover, gap or grant.
   int64_t release_limit_ns_ = INT64_MAX;
@@ -105,9 +108,12 @@ class HaAnalysis final : public SectionAnalysis {
   // Boot ids of the hosts' kernels.
   std::map<uint32_t, std::string> boot_ids_;
   std::string shared_kernels_;
-  // The first reason for which writes may be lost, or two instances may have held a lock, without being found so.
+  // The first reason for which writes may be lost, two instances may have held a lock, or a takeover may have taken
+  // longer, without being found so; and what is wrong with a host's clock.
   std::string log_doubt_;
   std::string holder_doubt_;
+  std::string takeover_doubt_;
+  std::string clock_doubt_;
   std::map<std::string, Phase> phases_;
   v1::HaFindings total_;
 };

@@ -83,13 +83,15 @@ std::string HaAnalysis::ProofOf(int metric) const {
       proofs = late_writers_;
       break;
     case HaMetric::kNotReleased:
+      proofs = not_released_;
+      break;
     case HaMetric::kTakeoverMax:
     case HaMetric::kTakeoverMedian:
     case HaMetric::kGapMax:
     case HaMetric::kGapMedian:
     case HaMetric::kGrantMax:
       proofs = not_released_;
-      proofs.insert(proofs.end(), released_late_.begin(), released_late_.end());
+      for (const auto* more : {&waited_, &released_late_}) proofs.insert(proofs.end(), more->begin(), more->end());
       break;
     default:
       return "";
@@ -130,7 +132,18 @@ const std::string& HaAnalysis::DoubtAbout(int metric) const {
     case HaMetric::kSplitBrain:
     case HaMetric::kLateWriters:
       // Blocks in the log prove late writes, too.
+      if (!clock_doubt_.empty()) return clock_doubt_;
       return holder_doubt_.empty() ? log_doubt_ : holder_doubt_;
+    case HaMetric::kNotReleased:
+    case HaMetric::kTakeoverMax:
+    case HaMetric::kTakeoverMedian:
+    case HaMetric::kGapMax:
+    case HaMetric::kGapMedian:
+    case HaMetric::kGrantMax:
+      return clock_doubt_.empty() ? takeover_doubt_ : clock_doubt_;
+    case HaMetric::kReplayMax:
+    case HaMetric::kOwnMax:
+      return clock_doubt_.empty() ? kNone : clock_doubt_;
     default:
       return kNone;
   }
@@ -192,6 +205,9 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
     } else if (!ValueOf(static_cast<int>(criterion->metric), value)) {
       line.set_outcome(v1::OUTCOME_INCONCLUSIVE);
       line.set_reason(InfoOf(criterion->metric).missing);
+    } else if (&DoubtAbout(static_cast<int>(criterion->metric)) == &clock_doubt_) {
+      line.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+      line.set_reason(clock_doubt_);
     } else {
       const bool is_time = InfoOf(criterion->metric).is_time;
       const bool open = value.high == INT64_MAX;
@@ -202,9 +218,11 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
       line.set_value_text(ValueText(is_time, value.low, value.high));
       if (line.outcome() == v1::OUTCOME_FAIL) line.set_reason(ProofOf(static_cast<int>(criterion->metric)));
       if (line.outcome() == v1::OUTCOME_INCONCLUSIVE) {
-        line.set_reason(!is_time ? DoubtAbout(static_cast<int>(criterion->metric))
-                        : open   ? "a takeover was not waited for long enough"
-                                 : "it lies within the clocks' error of the limit");
+        const std::string& doubt = DoubtAbout(static_cast<int>(criterion->metric));
+        line.set_reason(!is_time         ? doubt
+                        : !open          ? "it lies within the clocks' error of the limit"
+                        : !doubt.empty() ? doubt
+                                         : "a takeover was not waited for long enough");
       }
     }
     failed = failed || line.outcome() == v1::OUTCOME_FAIL;
@@ -220,7 +238,7 @@ v1::VerdictReport HaAnalysis::Judge(const std::vector<std::string>& reasons) con
   if (verdict.outcome() == v1::OUTCOME_PASS && plan_.ha().fence() != v1::HA_FENCE_NONE) {
     verdict.add_warnings(
         "the PASS rests on locks on the log's extents (--fence extents), and it is not known whether MQ locks its "
-        "extents; a drill with --fence none is the other half of the answer");
+        "extents; to test without those locks, run a drill with --fence none as well");
   }
   if (plan_.ha().fence() == v1::HA_FENCE_NONE && total_.late_writers() > 0) {
     verdict.set_remark(absl::StrCat("unfenced writer: ", total_.late_writers(),

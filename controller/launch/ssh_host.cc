@@ -12,8 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -25,8 +23,10 @@
 #include "absl/strings/strip.h"
 #include "common/posix.h"
 #include "common/protocol.h"
+#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/plan/yaml_tree.h"
 #include "controller/run/sha256.h"
 
 namespace plimsoll {
@@ -50,12 +50,11 @@ bool ReadAt(const std::string& bytes, uint64_t offset, Header& header) {
 }  // namespace
 
 absl::StatusOr<AgentFile> ReadAgentFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return PosixError("open", path, errno);
+  // Many times the size of an agent with its debug information; a device may have no end.
+  constexpr size_t kMaxAgentBytes = size_t{512} << 20U;
   AgentFile agent;
   agent.path = path;
-  agent.bytes.assign(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return PosixError("read", path, EIO);
+  PLIMSOLL_ASSIGN_OR_RETURN(agent.bytes, ReadTextFile(path, kMaxAgentBytes));
   Elf64_Ehdr header{};
   if (!ReadAt(agent.bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64) {

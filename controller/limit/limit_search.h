@@ -136,8 +136,8 @@ class LimitSearch {
   std::optional<LimitStep> CurvePoint() const;
   LimitStep CurveStep(double load) const;
   LimitStep Hold() const;
-  // The upper end once more, for as long as it took to show that it is one; nothing: none is known, or it was measured
-  // again after the hold.
+  // Measures the bracket's upper end a second time, after the hold, for as long as the first measurement took; nothing
+  // where there is no upper end or that was done.
   std::optional<LimitStep> Check() const;
 
   const Options options_;

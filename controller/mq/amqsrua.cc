@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -186,6 +188,29 @@ std::optional<size_t> ElementAt(std::string_view text) {
   return std::nullopt;
 }
 
+// The line with " - " behind the object of each element, where a mail or a converter made "--" or "---" of a dash, or
+// left out its blanks.
+std::string WithPlainDashes(const std::string& line) {
+  constexpr size_t kLongestDash = 3;
+  std::string text;
+  size_t copied = 0;
+  size_t end = 0;
+  for (size_t dash = line.find('-'); dash != std::string::npos; dash = line.find('-', end)) {
+    end = std::min(line.find_first_not_of('-', dash), line.size());
+    if (end - dash > kLongestDash || (dash > 0 && line.compare(dash - 1, 3, " - ") == 0)) continue;
+    const std::string front = absl::AsciiStrToLower(std::string(Trimmed(line.substr(0, dash))));
+    const std::string rest = absl::AsciiStrToLower(std::string(Trimmed(line.substr(end))));
+    for (const char* const object : {"log file system", "log"}) {
+      if (!absl::EndsWith(front, object) || !ElementAt(absl::StrCat(object, " - ", rest)).has_value()) continue;
+      text.append(line, copied, front.size() - copied);
+      text += " - ";
+      copied = line.find_first_not_of(' ', end);
+      break;
+    }
+  }
+  return text.append(line, copied, std::string::npos);
+}
+
 // Where headings and elements begin in a line, in lower case: usually one, at its front. A page may have lost the ends
 // of lines, and a log collector writes in front of them.
 std::vector<size_t> MarksIn(std::string_view line) {
@@ -220,6 +245,7 @@ class AmqsruaReader {
     if (cut) lines.pop_back();
     for (size_t i = 0; i < lines.size(); ++i) ReadLine(i + 1, lines[i]);
     EndPublication();
+    line_notes_ = recording_.notes.size();
     if (cut) recording_.notes.emplace_back("the last line has no line break and was left out: it may have been cut");
     Finish();
     if (!problems_.empty()) return problems_.ToStatus();
@@ -243,7 +269,7 @@ class AmqsruaReader {
   }
 
   void ReadLine(size_t number, std::string_view raw) {
-    const std::string line = OneBlankEach(PlainLine(raw));
+    const std::string line = WithPlainDashes(OneBlankEach(PlainLine(raw)));
     if (line.empty()) return;
     const std::string lower = absl::AsciiStrToLower(line);
     const std::vector<size_t> marks = MarksIn(lower);
@@ -493,9 +519,16 @@ class AmqsruaReader {
     }
   }
 
-  // What was left out, for the message of a file in which nothing is left.
+  // What was left out, for the message of a file in which nothing is left; of the lines the first three.
   std::string Notes() const {
-    return recording_.notes.empty() ? "" : absl::StrCat("; ", absl::StrJoin(recording_.notes, "; "));
+    constexpr size_t kMostLines = 3;
+    std::vector<std::string> notes = recording_.notes;
+    if (line_notes_ > kMostLines) {
+      const auto first = notes.begin() + kMostLines;
+      *first = "more lines were left out";
+      notes.erase(first + 1, notes.begin() + static_cast<std::ptrdiff_t>(line_notes_));
+    }
+    return notes.empty() ? "" : absl::StrCat("; ", absl::StrJoin(notes, "; "));
   }
 
   FileProblems problems_;
@@ -504,6 +537,8 @@ class AmqsruaReader {
   State state_ = State::kBefore;
   std::set<std::string> names_;
   FirstLines first_lines_;
+  // Notes that name a line; the first of all.
+  size_t line_notes_ = 0;
   // Of a time stamp or a container's name in front of the heading, and so of each line behind it.
   size_t words_in_front_ = 0;
   uint64_t lines_before_ = 0;

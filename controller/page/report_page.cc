@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "controller/analysis/verdict_cause.h"
@@ -22,6 +21,17 @@
 
 namespace plimsoll {
 namespace {
+
+// Adds the fields of `from` to `to`, all but some.
+void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,
+             google::protobuf::Message& to) {
+  google::protobuf::FieldMask mask;
+  const google::protobuf::Descriptor& type = *from.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (left_out.count(type.field(i)->name()) == 0) mask.add_paths(type.field(i)->name());
+  }
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(from, mask, {}, &to);
+}
 
 // Names by number, in the order in which they come.
 class NameNumbers {
@@ -112,11 +122,9 @@ class TakeoverColumns {
 
 void WriteHaPageData(const v1::HaReport& report, int limit, JsonWriter& json) {
   v1::HaReport bare;
-  *bare.mutable_queue_managers() = report.queue_managers();
-  *bare.mutable_phases() = report.phases();
-  *bare.mutable_findings() = report.findings();
-  bare.set_max_in_doubt_window_ns(report.max_in_doubt_window_ns());
-  bare.set_unfenced(report.unfenced());
+  CopyBut(report, {"rounds", "pictures"}, bare);
+  // The page reads them, of a report without them too.
+  bare.mutable_findings();
   int64_t count = 0;
   for (const v1::HaRoundReport& round : report.rounds()) count += round.takeovers_size();
   const bool worst = count > limit;
@@ -189,17 +197,6 @@ void WritePacked(const char* name, const Column& column, JsonWriter& json) {
 int Share(int rows, int64_t total, int limit) {
   if (total <= limit) return rows;
   return static_cast<int>(static_cast<int64_t>(limit) * rows / total);
-}
-
-// Adds the fields of `from` to `to`, all but some.
-void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,
-             google::protobuf::Message& to) {
-  google::protobuf::FieldMask mask;
-  const google::protobuf::Descriptor& type = *from.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    if (left_out.count(type.field(i)->name()) == 0) mask.add_paths(type.field(i)->name());
-  }
-  google::protobuf::util::FieldMaskUtil::MergeMessageTo(from, mask, {}, &to);
 }
 
 class PageData {
@@ -538,15 +535,15 @@ class PageData {
   JsonWriter json_{true};
 };
 
-// "FAIL ", as the page has it; nothing where nothing was judged.
-std::string VerdictWord(const v1::Report& report) {
-  switch (report.verdict().outcome()) {
+// "FAIL ", or with what the verdict is confined to "PASS on one kernel: "; empty where nothing was judged.
+std::string VerdictInTitle(const v1::VerdictReport& verdict) {
+  switch (verdict.outcome()) {
     case v1::OUTCOME_UNSPECIFIED:
       return "";
     case v1::OUTCOME_DONE:
       return "COMPLETED ";
     default:
-      return absl::AsciiStrToUpper(EnumName(*v1::Outcome_descriptor(), report.verdict().outcome())) + " ";
+      return absl::StrCat(OutcomeText(verdict), verdict.scope().empty() ? " " : ": ");
   }
 }
 
@@ -567,8 +564,8 @@ std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
 std::string RenderReportPage(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   HtmlPage page;
-  page.title = absl::StrCat(VerdictWord(report), KindWord(report), " ", run.name().empty() ? run.id() : run.name(),
-                            " \u2013 Plimsoll");
+  page.title = absl::StrCat(VerdictInTitle(report.verdict()), KindWord(report), " ",
+                            run.name().empty() ? run.id() : run.name(), " \u2013 Plimsoll");
   page.body = assets::kReportHtml;
   page.styles = {assets::kReportCss};
   page.scripts = {

@@ -212,13 +212,13 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
         "set the rate");
   }
   if (load && plan.until_steady_ns() == 0 && plan.duration_ns() < kLeastSteadyNs) {
-    add("--duration (duration) ", FormatDuration(plan.duration_ns()), " is too short to be steady: use 5s or more",
-        HasPlacement(plan) ? "" : ", or --until-steady (until_steady)");
+    add("--duration (duration) ", FormatReadableDuration(plan.duration_ns()),
+        " is too short to be steady: use 5s or more", HasPlacement(plan) ? "" : ", or --until-steady (until_steady)");
   }
   const double random = RandomWritesPerSecond(LoadPlanOf(plan));
   const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
   if (load && problems.empty() && plan.until_steady_ns() == 0 && random > 0 && random * seconds < kLeastRandomWrites) {
-    add("--duration (duration) ", FormatDuration(plan.duration_ns()), " is too short for ",
+    add("--duration (duration) ", FormatReadableDuration(plan.duration_ns()), " is too short for ",
         absl::StrFormat("%.4g", random),
         " writes/s in all that start at random: chance alone makes their rate unsteady; use ",
         static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)), "s or more",

@@ -65,8 +65,8 @@ class CriteriaChecker {
         return TooShort(criterion, kNsPerSecond);
       case Metric::kSteady:
         if (step_ns_ >= kLeastTrendNs) return "";
-        return absl::StrCat(kDuration, " ", FormatDuration(step_ns_), " is too short to be steady: use ",
-                            FormatDuration(kLeastTrendNs), " or more",
+        return absl::StrCat(kDuration, " ", FormatReadableDuration(step_ns_), " is too short to be steady: use ",
+                            FormatReadableDuration(kLeastTrendNs), " or more",
                             HasPlacement(plan_) ? "" : ", or --until-steady (until_steady)");
       case Metric::kDriftIops:
       case Metric::kDriftLatency:
@@ -135,13 +135,13 @@ class CriteriaChecker {
     if (rate <= 0 || std::max(writes + 1, writes / 0.99) + by_chance >= needed) return "";
     return absl::StrFormat(
         "%s %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or more", kDuration,
-        FormatDuration(step_ns_), criterion.text, writes, rate, needed, std::ceil(1.02 * needed / rate));
+        FormatReadableDuration(step_ns_), criterion.text, writes, rate, needed, std::ceil(1.02 * needed / rate));
   }
 
   std::string TooShort(const Criterion& criterion, int64_t least_ns) const {
     if (step_ns_ >= least_ns) return "";
-    return absl::StrCat(kDuration, " ", FormatDuration(step_ns_), " is too short for ", criterion.text, ": use ",
-                        FormatDuration(least_ns), " or more");
+    return absl::StrCat(kDuration, " ", FormatReadableDuration(step_ns_), " is too short for ", criterion.text,
+                        ": use ", FormatReadableDuration(least_ns), " or more");
   }
 
   std::string WithoutRate(const Criterion& criterion) const {
@@ -160,7 +160,7 @@ class CriteriaChecker {
         Fulfils(criterion, static_cast<double>(stall_ns))) {
       return "";
     }
-    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), ": of stalls below ", FormatDuration(stall_ns),
+    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), ": of stalls below ", FormatReadableDuration(stall_ns),
                         " (--stall) no length is known; require stalls==0, or use a longer limit",
                         plan_.has_stall_ns() ? "" : ", or --stall");
   }

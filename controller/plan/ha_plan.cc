@@ -126,14 +126,15 @@ void CheckLog(const v1::TestPlan& plan, std::vector<std::string>& problems) {
 void CheckTimes(const v1::TestPlan& plan, std::vector<std::string>& problems) {
   if (plan.lease_ns() <= TakeoverWaitNs(plan.ha())) {
     problems.push_back(
-        absl::StrCat("--lease (lease) ", FormatDuration(plan.lease_ns()),
+        absl::StrCat("--lease (lease) ", FormatReadableDuration(plan.lease_ns()),
                      " is not more than a second longer than --takeover-limit (ha.takeover_limit) ",
-                     FormatDuration(plan.ha().takeover_limit_ns()),
+                     FormatReadableDuration(plan.ha().takeover_limit_ns()),
                      ": the lease would stop an old active instance that storage must keep out; use a longer lease"));
   }
   if (plan.ha().restore_limit_ns() <= plan.lease_ns()) {
-    problems.push_back(absl::StrCat("--restore-limit (ha.restore_limit) ", FormatDuration(plan.ha().restore_limit_ns()),
-                                    " is not longer than --lease (lease) ", FormatDuration(plan.lease_ns()),
+    problems.push_back(absl::StrCat("--restore-limit (ha.restore_limit) ",
+                                    FormatReadableDuration(plan.ha().restore_limit_ns()),
+                                    " is not longer than --lease (lease) ", FormatReadableDuration(plan.lease_ns()),
                                     ": a host cannot return before the lease of its earlier session is over; use a "
                                     "longer limit"));
   }

@@ -157,10 +157,10 @@ absl::StatusOr<std::vector<std::string>> ParseNamed(const std::string& item) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::string port, PortOf(item, colon == std::string::npos ? "" : item.substr(colon)));
   PLIMSOLL_ASSIGN_OR_RETURN(std::vector<std::string> addresses, ExpandName(item, name));
   for (std::string& address : addresses) {
-    if (address.empty() || address.size() > kMaxNameLength || address[0] == '-') {
-      return BadHost(item,
-                     absl::StrCat("expected a name of 1 to ", kMaxNameLength, " letters that begins with none of '-'"));
+    if (address.empty() || address.size() > kMaxNameLength) {
+      return BadHost(item, absl::StrCat("expected a name of 1 to ", kMaxNameLength, " letters"));
     }
+    if (address[0] == '-') return BadHost(item, "a host's name may not begin with '-'");
     address += port;
   }
   return addresses;

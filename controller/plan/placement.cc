@@ -185,7 +185,7 @@ class PlacementChecker {
     const double seconds = static_cast<double>(plan_.duration_ns()) / static_cast<double>(kNsPerSecond);
     if (qm.rate_per_second() <= 0 || qm.rate_per_second() * seconds >= 1) return;
     Add(at, ".rate: ", absl::StrFormat("%g", qm.rate_per_second()), " writes/s of ", name,
-        " is less than one write in --duration (duration) ", FormatDuration(plan_.duration_ns()), ": use ",
+        " is less than one write in --duration (duration) ", FormatReadableDuration(plan_.duration_ns()), ": use ",
         static_cast<int64_t>(std::ceil(1 / qm.rate_per_second())), "s or more, or a higher rate");
   }
 

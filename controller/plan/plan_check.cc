@@ -8,7 +8,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/protocol.h"
@@ -129,13 +128,18 @@ class Checker {
     if (static_cast<size_t>(plan_.hosts_size()) > kMaxHosts) {
       return Add("--hosts (hosts): ", plan_.hosts_size(), " hosts; a run has at most ", kMaxHosts);
     }
+    std::set<std::string> paired;
+    for (const std::string& pair : plan_.ha().pairs()) {
+      for (const std::string& address : PairHosts(pair)) paired.insert(address);
+    }
     std::set<std::string> seen;
     for (const v1::HostSpec& host : plan_.hosts()) {
+      const char* const name = paired.contains(host.address()) ? "--pairs (ha.pairs): " : "--hosts (hosts.address): ";
       const auto addresses = ParseHostList(host.address());
       if (!addresses.ok()) {
-        Add("--hosts (hosts.address): ", std::string(addresses.status().message()));
+        Add(name, std::string(addresses.status().message()));
       } else if (addresses->size() != 1) {
-        Add("--hosts (hosts.address): ", Quoted(host.address()), " is more than one host; list each of them");
+        Add(name, Quoted(host.address()), " is more than one host; list each of them");
       } else if (const std::string& address = addresses->front();
                  !seen.insert(absl::StartsWith(address, "unix:") ? address : absl::AsciiStrToLower(address)).second) {
         Add("--hosts (hosts): ", address, " is listed twice; list every agent once");
@@ -254,15 +258,8 @@ class Checker {
     }
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > 0 && step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
-      const int64_t unit_ns = step_ns % kDayNs == 0 ? kDayNs : step_ns % kHourNs == 0 ? kHourNs : kNsPerSecond;
-      const auto in_unit = [unit_ns](int64_t time_ns) {
-        return absl::StrFormat("%.12g%s", static_cast<double>(time_ns) / static_cast<double>(unit_ns),
-                               unit_ns == kDayNs    ? "d"
-                               : unit_ns == kHourNs ? "h"
-                                                    : "s");
-      };
       Add(PlanName(Plan::kDurationNsFieldNumber), ": ", steps, steps == 1 ? " step of " : " steps of ",
-          in_unit(step_ns), " with warm-up; a run takes at most ", in_unit(kMaxTotalNs),
+          FormatReadableDuration(step_ns), " with warm-up; a run takes at most ", FormatReadableDuration(kMaxTotalNs),
           ": use shorter or fewer steps");
       return false;
     }
@@ -271,27 +268,28 @@ class Checker {
 
   void CheckUntilSteady() {
     const std::string name = PlanName(Plan::kUntilSteadyNsFieldNumber);
-    const std::string length = absl::StrCat(name, " ", FormatDuration(plan_.until_steady_ns()));
+    const std::string length = absl::StrCat(name, " ", FormatReadableDuration(plan_.until_steady_ns()));
     if (plan_.has_limit()) return Add(name, ": a search chooses its steps itself; leave it out");
     if (plan_.has_ha()) return Add(name, ": a drill has rounds of its own, of one fault each; leave it out");
     if (HasPlacement(plan_)) {
       return Add(name, ": the rates of a placement make its IO/s steady, whatever the storage does; leave it out");
     }
     if (plan_.duration_ns() < kLeastRoundNs) {
-      return Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatDuration(plan_.duration_ns()),
-                 " is too short for a round of ", name, ": use ", FormatDuration(kLeastRoundNs), " or more");
+      return Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatReadableDuration(plan_.duration_ns()),
+                 " is too short for a round of ", name, ": use ", FormatReadableDuration(kLeastRoundNs), " or more");
     }
     const uint32_t rounds = MostRounds(plan_);
     if (rounds < kSteadyRounds) {
-      return Add(length, " is too short for ", kSteadyRounds, " rounds of ", FormatDuration(plan_.duration_ns()),
-                 ": use ", FormatDuration(kSteadyRounds * plan_.duration_ns()), " or more, or a shorter ",
+      return Add(length, " is too short for ", kSteadyRounds, " rounds of ",
+                 FormatReadableDuration(plan_.duration_ns()), ": use ",
+                 FormatReadableDuration(kSteadyRounds * plan_.duration_ns()), " or more, or a shorter ",
                  PlanName(Plan::kDurationNsFieldNumber));
     }
     const uint64_t steps = uint64_t{rounds} * ExpandSteps(plan_).size();
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > kMaxSteps || step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
-      return Add(length, " makes up to ", steps, " steps of ", FormatDuration(step_ns), "; a run has at most ",
-                 kMaxSteps, " steps and takes at most ", FormatDuration(kMaxTotalNs),
+      return Add(length, " makes up to ", steps, " steps of ", FormatReadableDuration(step_ns), "; a run has at most ",
+                 kMaxSteps, " steps and takes at most ", FormatReadableDuration(kMaxTotalNs),
                  ": use a shorter one, or a longer ", PlanName(Plan::kDurationNsFieldNumber));
     }
     for (const std::string& text : plan_.criteria()) {
@@ -372,10 +370,10 @@ class Checker {
     const int64_t least_ns = kLeastSearchSteps * step_ns + limit.hold_ns() + plan_.warmup_ns();
     if (limit.budget_ns() < least_ns) {
       const auto name = [](int number) { return NameOf(*v1::LimitPlan::descriptor(), number); };
-      Add(name(v1::LimitPlan::kBudgetNsFieldNumber), " ", FormatDuration(limit.budget_ns()), " is too short for ",
-          kLeastSearchSteps, " steps of ", FormatDuration(step_ns), " and a hold of ", FormatDuration(limit.hold_ns()),
-          ": use ", FormatDuration(least_ns), " or more, a shorter ", PlanName(Plan::kDurationNsFieldNumber),
-          " or a shorter ", name(v1::LimitPlan::kHoldNsFieldNumber));
+      Add(name(v1::LimitPlan::kBudgetNsFieldNumber), " ", FormatReadableDuration(limit.budget_ns()),
+          " is too short for ", kLeastSearchSteps, " steps of ", FormatReadableDuration(step_ns), " and a hold of ",
+          FormatReadableDuration(limit.hold_ns()), ": use ", FormatReadableDuration(least_ns), " or more, a shorter ",
+          PlanName(Plan::kDurationNsFieldNumber), " or a shorter ", name(v1::LimitPlan::kHoldNsFieldNumber));
     }
   }
 

@@ -33,6 +33,9 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_byt
   while (true) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EISDIR) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is a directory; name a file in it"));
+    }
     if (got < 0) return PosixError("read", path, errno);
     if (got == 0) return text;
     text.append(buffer.data(), static_cast<size_t>(got));

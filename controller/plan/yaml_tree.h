@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-// The whole file. The system's error for it, with the path; INVALID_ARGUMENT beyond `max_bytes`.
+// The whole file. The system's error for it, with the path; INVALID_ARGUMENT for a directory and beyond `max_bytes`.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_bytes);
 
 // Limits of a document. Nobody types as much; a file beyond them is a mistake or an attack.

@@ -46,6 +46,9 @@ class SectionAnalysis {
   // What the last round of a drill has shown so far, as a line of progress; empty: nothing.
   virtual std::string LastRoundText(const Timeline& /*timeline*/) const { return ""; }
 
+  // Before Finish: hosts' clocks were wrong, as said by `what`. What was measured with them decides nothing.
+  virtual void DistrustClocks(const std::string& /*what*/) {}
+
   // Once, after the last record: sets `report`'s section, and adds to `reasons` what prevents a PASS.
   virtual void Finish(const Timeline& timeline, const std::function<std::string(uint32_t host)>& label_of,
                       v1::Report& report, std::vector<std::string>& reasons) = 0;

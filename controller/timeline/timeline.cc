@@ -137,6 +137,11 @@ ClockChange Timeline::ChangeOver(uint32_t host, int64_t from_ns, int64_t to_ns,
   return clock == nullptr ? ClockChange() : clock->fit.ChangeOver(from_ns, to_ns, paused_within);
 }
 
+int64_t Timeline::UnseenNs(uint32_t host, int64_t from_ns, int64_t to_ns) const {
+  const HostClock* clock = LastOf(host);
+  return clock == nullptr ? std::max<int64_t>(to_ns - from_ns, 0) : clock->fit.UnseenNs(from_ns, to_ns);
+}
+
 int64_t Timeline::WallClockSetNs(uint32_t host) const {
   const HostClock* clock = LastOf(host);
   if (clock == nullptr || clock->least_wall_ahead_ns == INT64_MAX) return 0;

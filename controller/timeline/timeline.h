@@ -130,6 +130,9 @@ class Timeline {
   ClockChange ChangeOver(uint32_t host, int64_t from_ns, int64_t to_ns,
                          const std::function<int64_t(int64_t from_ns, int64_t to_ns)>& paused_within) const;
 
+  // How much of the time lies before the first probe of the host's clock that was answered, or after the last one.
+  int64_t UnseenNs(uint32_t host, int64_t from_ns, int64_t to_ns) const;
+
   // What the probes show of the host's clock at `timeline_ns`. error_ns is the bound there.
   v1::ClockReport MakeClockReport(uint32_t host, int64_t timeline_ns) const;
   // By how much the host's wall clock was set to and fro while it was probed, beside what reading two clocks one after

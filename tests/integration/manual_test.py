@@ -27,8 +27,8 @@ class Manual(harness.PlimsollTest):
                               check=True, timeout=60).stdout
 
     def options_of(self, *command):
-        """Every spelling of the options, from the first column of --help; an optional value is in braces there."""
-        columns = re.findall(r"(?m)^  (-[^\s{]+)", self.help_of(*command))
+        """Every spelling of the options, from the first column of --help; an optional value is in brackets there."""
+        columns = re.findall(r"(?m)^  (-[^\s[]+)", self.help_of(*command))
         return [spelling for column in columns for spelling in column.split(",")]
 
     def commands(self, *above):
@@ -59,6 +59,9 @@ class Manual(harness.PlimsollTest):
                 listed = [spelling for heading in headings for spelling in heading.split(", ")]
                 self.assertEqual(sorted(listed), sorted(expected))
                 self.assertIn("--help", listed)
+
+    def test_a_value_that_may_be_left_out_is_shown_in_brackets_behind_an_equals_sign(self):
+        self.assertRegex(self.help_of("plimsoll", "run"), r"(?m)^  --until-steady\[=10m\] +Repeat")
 
     def test_no_line_of_help_is_longer_than_100_columns(self):
         for command in self.all_commands():

@@ -158,6 +158,12 @@ class Mqldt(harness.PlimsollTest):
         self.assertTrue(result.out.endswith(f"{'-' * 28}\nCSV Results {'-' * 16}\n{'-' * 28}\n{table}"), result.out)
         self.assertEqual(sorted(path.name for path in place.rglob("*")), ["mqldt", "mqldt1", "mqldt2"])
 
+    def test_a_pipe_takes_the_table_of_the_container_and_is_not_read(self):
+        pipe = self.base / "pipe"
+        os.mkfifo(pipe)
+        result = self.mqldt(code=2, environment={"MQLDT_CSVFILE": str(pipe), "MQLDT_DIRECTORY": str(self.base / "none")})
+        self.assertEqual(len(result.errors), 1, result)
+
     def test_wrong_input_is_one_line_that_names_it(self):
         for arguments, error in (
             ((), r"--bsize is missing: --bsize=16K, or several as --bsize=16K,32K"),

@@ -291,6 +291,9 @@ class Options(harness.PlimsollTest):
         open_place.mkdir(mode=0o755)
         cases = [
             ([open_place, "--hosts", "a"], "accessible to other users"),
+            ([self.base / "x" / "y", "--hosts", "a"], f"the directory above {self.base}/x/y does not exist: make it"),
+            ([__file__, "--hosts", "a"], f"{__file__} is not a directory: name a directory, which is made if it is missing"),
+            ([f"{__file__}/x", "--hosts", "a"], f"{__file__}/x is below a file: name a directory, which is made"),
             ([self.base / "x", "--hosts", "a,ca"], "names that differ"),
             ([self.base / "x", "--hosts", "a", "--controller", "a"], "names that differ"),
             ([self.base / "x", "--hosts", "unix:/run/a"], "Unix socket"),

@@ -126,6 +126,13 @@ TEST(Mount, WarnsOfWhatIsNotStableStorage) {
   EXPECT_EQ(CaveatOf(At(mounts, "/mnt/mq")), "");
 }
 
+TEST(ReadTextFile, IsEmptyWhereTheKernelRefusesToRead) {
+  const TempDirectory directory;
+  EXPECT_EQ(ReadTextFile(directory.path()), "");
+  EXPECT_EQ(ReadTextFile("/missing"), "");
+  EXPECT_EQ(ReadTextLine("/proc/sys/kernel/ostype"), "Linux");
+}
+
 TEST(FindBlockDevice, FindsADiskAndThePartitionsDisk) {
   const TempDirectory sys;
   const std::string disk = sys.MakeDirectory("devices/vda");

@@ -156,6 +156,32 @@ TEST(ClockPace, OfAClockThatStoppedWhileItsHostReportsThatItWasSuspendedIsNotAcc
   EXPECT_EQ(PaceReport(run).verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
 }
 
+// The probes have a connection of their own: a host may measure on and not answer them.
+TEST(ClockPace, OfAHostThatAnswersNoProbeWhileItMeasuresIsNotKnownAndPassesNothing) {
+  const std::vector<v1::JournalRecord> records = MakeJournal(RunWithSpeeds({1, 1}));
+  const auto analyze = [&](int64_t from_ns, int64_t to_ns) {
+    Analyzer analyzer;
+    for (const v1::JournalRecord& record : records) {
+      constexpr int64_t kRunBeginNs = 500 * kNsPerSecond;
+      const bool lost = record.has_probes() && record.probes().host() == 1 &&
+                        record.probes().probes(0).sent_ns() - kRunBeginNs >= from_ns &&
+                        record.probes().probes(0).sent_ns() - kRunBeginNs < to_ns;
+      if (!lost) analyzer.Add(record);
+    }
+    return analyzer.Finish();
+  };
+  // The step is measured from about 2 s to 6 s after the run's begin.
+  for (const int64_t from_ns : {INT64_MIN, kNsPerSecond, 4 * kNsPerSecond}) {
+    const v1::Report report = analyze(from_ns, INT64_MAX);
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE) << from_ns;
+    EXPECT_THAT(PrimaryCause(report.verdict()),
+                HasSubstr("the speed of h2's clock is not known: it answered no probe"));
+  }
+  // Before and after a gap the clock shows the same.
+  EXPECT_EQ(analyze(3 * kNsPerSecond, 5 * kNsPerSecond).verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(analyze(INT64_MAX, INT64_MAX).verdict().outcome(), v1::OUTCOME_PASS);
+}
+
 TEST(ClockPace, OfAClockThatWasNeverProbedIsNotKnown) {
   EXPECT_FALSE(IsWrongPace(ClockChange()));
   EXPECT_EQ(PacePpm(ClockChange()), 0);

@@ -136,6 +136,12 @@ TEST(TextReport, TheTextLeavesOutRowsOfTheConfigurationThatThePageHas) {
   }
 }
 
+TEST(TextReport, ABlankFollowsEachOptionOfTheConfigurationHoweverLong) {
+  v1::Report report = LargeReport(1);
+  for (v1::HostReport& host : *report.mutable_hosts()) host.mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  EXPECT_THAT(absl::StrJoin(TextHeading(report), "\n"), HasSubstr("--sync fdatasync "));
+}
+
 TEST(TextReport, TheVerdictComesFirstThenTheCriteriaByStepThenTheSummary) {
   const std::string text = RenderText(LargeReport(2));
   const std::vector<std::string> lines = LinesOf(text);

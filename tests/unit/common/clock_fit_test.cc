@@ -273,6 +273,18 @@ TEST(ClockFit, DoesNotCountWhatAClockLosesWhileItsHostIsSuspended) {
   EXPECT_EQ(fit.ChangeOver(0, 4 * kSecond, NoPause).gained_ns, 0);
 }
 
+TEST(ClockFit, SaysHowMuchOfATimeItsExchangesDoNotCover) {
+  ClockFit fit(500);
+  EXPECT_EQ(fit.UnseenNs(kSecond, 4 * kSecond), 3 * kSecond);
+  for (int64_t now_ns = 2 * kSecond; now_ns <= 3 * kSecond; now_ns += 100 * kMs) fit.Add(Exchange(now_ns, 0));
+  EXPECT_NEAR(static_cast<double>(fit.UnseenNs(kSecond, 4 * kSecond)), 2e9, 1e6);
+  EXPECT_NEAR(static_cast<double>(fit.UnseenNs(kSecond, 3 * kSecond)), 1e9, 1e6);
+  EXPECT_EQ(fit.UnseenNs(2'100 * kMs, 2'900 * kMs), 0);
+  EXPECT_EQ(fit.UnseenNs(5 * kSecond, 6 * kSecond), kSecond);
+  EXPECT_EQ(fit.UnseenNs(0, kSecond), kSecond);
+  EXPECT_EQ(fit.UnseenNs(kSecond, kSecond), 0);
+}
+
 TEST(ClockFit, KnowsNoChangeWithoutTwoExchanges) {
   ClockFit fit(500);
   EXPECT_EQ(fit.ChangeOver(0, kSecond, NoPause).length_ns, 0);

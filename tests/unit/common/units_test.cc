@@ -113,6 +113,8 @@ TEST(Units, ReadsBackEveryTimeThatItWrites) {
     if (random() % 2 == 0) ns = static_cast<int64_t>(random() % 10'000) * kUnits[random() % 6];
     if (random() % 4 == 0) ns = -ns;
     ASSERT_EQ(*ParseDuration(FormatDuration(ns)), ns) << "seed " << kSeed << " " << FormatDuration(ns);
+    const std::string readable = FormatReadableDuration(ns);
+    ASSERT_EQ(*ParseDuration(readable), ns) << "seed " << kSeed << " " << readable;
   }
   EXPECT_EQ(FormatDuration(0), "0s");
   EXPECT_EQ(FormatDuration(250'000), "250us");
@@ -120,6 +122,15 @@ TEST(Units, ReadsBackEveryTimeThatItWrites) {
   EXPECT_EQ(FormatDuration(90 * kNsPerSecond), "90s");
   EXPECT_EQ(FormatDuration(120 * kNsPerSecond), "2m");
   EXPECT_EQ(FormatDuration(-1), "-1ns");
+  EXPECT_EQ(FormatReadableDuration(315'360'002 * kNsPerSecond), "3650d2s");
+  EXPECT_EQ(FormatReadableDuration(315'360'000 * kNsPerSecond), "3650d");
+  EXPECT_EQ(FormatReadableDuration(5'400 * kNsPerSecond), "1h30m");
+  EXPECT_EQ(FormatReadableDuration(10'500 * kNsPerMs), "10.5s");
+  EXPECT_EQ(FormatReadableDuration(123'500 * kNsPerMs), "123.5s");
+  EXPECT_EQ(FormatReadableDuration(kNsPerSecond + 1), "1.000000001s");
+  EXPECT_EQ(FormatReadableDuration(90 * kNsPerSecond), "90s");
+  EXPECT_EQ(FormatReadableDuration(250 * kNsPerMs), "250ms");
+  EXPECT_EQ(FormatReadableDuration(0), "0s");
 }
 
 TEST(Units, WritesForPeople) {

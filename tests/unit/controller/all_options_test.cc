@@ -123,6 +123,20 @@ TEST_F(AllOptionsTest, APlaceForResultsThatCannotBeIsNamedBeforeAnythingIsDone) 
   EXPECT_GE(options, 16);
 }
 
+TEST_F(AllOptionsTest, ADirectoryInPlaceOfAFileIsNamedWithItsOption) {
+  const std::vector<std::vector<std::string>> lines = {{"hosts", "--hosts", "a", "--launch", "ssh", "--launch-agent"},
+                                                       {"hosts", "--hosts-file"},
+                                                       {"clean", "--dir", "/mnt/x", "--hosts-file"},
+                                                       {"run", "--dir", "/mnt/x", "--hosts-file"},
+                                                       {"plan", "from-mq", "--qm-ini"}};
+  for (const std::vector<std::string>& line : lines) {
+    EXPECT_EQ(Refused(line, {"/usr"}), "plimsoll: " + line.back() + ": /usr is a directory; name a file in it\n");
+  }
+  EXPECT_EQ(Refused({"plan", "from-mq", "--qm-ini", "/missing", "--amqsrua"}, {"/usr"}),
+            "plimsoll: --qm-ini: open /missing: No such file or directory (2)\n"
+            "plimsoll: --amqsrua: /usr is a directory; name a file in it\n");
+}
+
 TEST_F(AllOptionsTest, HelpNamesOptionsThatExcludeEachOtherInTheirDescriptions) {
   EachCommand([&](CLI::App& command, const std::vector<std::string>& words) {
     EXPECT_EQ(command.help().find("Excludes"), std::string::npos) << ::testing::PrintToString(words);

@@ -77,6 +77,9 @@ TEST(HaPlan, WhatCannotBeADrillIsRefusedWithAWayOut) {
   EXPECT_EQ(problem("pairs: [a+b]"), "");
   EXPECT_THAT(problem("rounds: 3"), HasSubstr("--pairs (ha.pairs) is missing"));
   EXPECT_THAT(problem("pairs: [a]"), HasSubstr("is not a pair of hosts"));
+  EXPECT_EQ(problem("pairs: ['-rf+node2']"),
+            "--pairs (ha.pairs): '-rf' is not a host: a host's name may not begin with '-'");
+  EXPECT_EQ(problem("pairs: ['node[1-2]+b']").substr(0, 31), "--pairs (ha.pairs): 'node[1-2]'");
   EXPECT_THAT(problem("pairs: [a+b, b+c]"), HasSubstr("b:7461 is listed twice"));
   EXPECT_THAT(problem("pairs: [a+b]", "hosts: [a, c]\n"), HasSubstr("c:7461 is in none of the pairs"));
   EXPECT_THAT(problem("pairs: [a+b]", "lease: 60s\n"),

@@ -56,7 +56,7 @@ TEST(HostList, WhatIsWrongNamesTheItem) {
       {"root@node1", "'root@node1' is not a host: drop the user: write node1"},
       {"node1:7461-7463", "a port cannot be a range: list node1 once for each port"},
       {"node1:[7461-7463]", "a port cannot be a range: list node1 once for each port"},
-      {"-a", "'-a' is not a host"},
+      {"-a", "'-a' is not a host: a host's name may not begin with '-'"},
       {"a:", "'a:' is not a host: expected ':' and a port from 1 to 65535"},
       {"a:0", "'a:0' is not a host"},
       {"a:65536", "'a:65536' is not a host"},

@@ -118,8 +118,16 @@ TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
       ElementsAre("--duration (duration): 1000 steps of 3650d with warm-up; a run takes at most 3650d: use shorter or "
                   "fewer steps"));
   EXPECT_THAT(Problems("workload: {dir: /x}\nduration: 3650d\nwarmup: 1h\n"),
-              ElementsAre("--duration (duration): 1 step of 87601h with warm-up; a run takes at most 87600h: use "
+              ElementsAre("--duration (duration): 1 step of 3650d1h with warm-up; a run takes at most 3650d: use "
                           "shorter or fewer steps"));
+}
+
+TEST(PlanCheck, ATimeIsNamedInReadableUnits) {
+  EXPECT_THAT(Problems("workload: {dir: /x}\nblock_size: [4k, 8k]\nduration: 3650d\nwarmup: 2s\n"),
+              ElementsAre(HasSubstr("2 steps of 3650d2s with warm-up; a run takes at most 3650d")));
+  EXPECT_THAT(
+      Problems("workload: {dir: /x}\ncriteria: [p99<5ms]\nduration: 10s\nwarmup: 500ms\nlimit: {budget: 30s}\n"),
+      Contains(HasSubstr("6 steps of 10.5s and a hold of 1m: use 123.5s or more")));
 }
 
 TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {

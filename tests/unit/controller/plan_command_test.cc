@@ -69,6 +69,14 @@ TEST_F(PlanCommandTest, TheCommandsOfADrillAreShownBeforeAnybodyAllowsThem) {
                         "virsh resume '{host}'\n"));
 }
 
+TEST_F(PlanCommandTest, ADrillIsSummedUpByItsPairsAndRounds) {
+  EXPECT_EQ(Check("workload: {dir: /mnt/log, qm: 3}\nha: {pairs: [a+b, c+d], rounds: 8}\n"),
+            static_cast<int>(Exit::kOk))
+      << err_.str();
+  EXPECT_THAT(out_.str(),
+              ::testing::StartsWith(path_ + " is valid: a drill of 2 pairs of hosts, 6 queue managers, 8 rounds\n"));
+}
+
 TEST_F(PlanCommandTest, NamesHoldNoCharacterThatDoesNotShow) {
   EXPECT_EQ(Check("workload: {dir: \"/mnt/mq\\u200Blog\"}\n"), static_cast<int>(Exit::kWrong));
   EXPECT_THAT(err_.str(), HasSubstr("holds a character that does not show"));

@@ -195,6 +195,8 @@ TEST_F(HostsFileTest, ErrorsNameTheFile) {
   EXPECT_THAT(Apply("name: x\n", {"--hosts-file", path}), StatusIs(kInvalid, "--hosts-file: " + path + ":2: 'b:x'"));
   EXPECT_THAT(Apply("name: x\n", {"--hosts-file", dir_ + "/none"}),
               StatusIs(absl::StatusCode::kNotFound, "--hosts-file: open " + dir_ + "/none: No such file"));
+  EXPECT_THAT(Apply("name: x\n", {"--hosts-file", dir_}),
+              StatusIs(kInvalid, "--hosts-file: " + dir_ + " is a directory; name a file in it"));
 }
 
 }  // namespace

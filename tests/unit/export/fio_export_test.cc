@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "controller/export/formats.h"
 #include "tests/temp_directory.h"
@@ -148,7 +149,10 @@ TEST_F(FioExportTest, LogsGoIntoAnEmptyDirectoryOnly) {
   fs::create_directories(directory_.Sub("made/empty"));
   EXPECT_THAT(Logs(directory_.Sub("made/empty")), IsOk());
   EXPECT_THAT(Logs(directory_.Sub("made/empty")), StatusIs(absl::StatusCode::kInvalidArgument, "is not empty"));
-  EXPECT_THAT(Logs(directory_.Sub("journal")), StatusIs(absl::StatusCode::kInvalidArgument, "is not a directory"));
+  EXPECT_THAT(Logs(directory_.Sub("journal")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       absl::StrCat("--output: ", directory_.Sub("journal"),
+                                    " is not a directory; name the directory that the logs go into")));
 }
 
 TEST_F(FioExportTest, LogsThatCannotBeWrittenAreRemovedAgain) {

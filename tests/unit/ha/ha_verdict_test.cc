@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "common/units.h"
+#include "controller/analysis/analyzer.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/text.h"
 #include "tests/testing.h"
@@ -38,6 +40,66 @@ TEST(HaVerdict, ACountThatWasNotLookedForHasNoValueAndDecidesNothing) {
   const v1::Report report = AnalyzeDrill(no_scan);
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
   EXPECT_THAT(Text(report), HasSubstr("lost==0 FAIL at least 3"));
+}
+
+// Whether the lock would have been released in time is not known then; that it took longer than a second is.
+TEST(HaVerdict, ARoundThatWasCutShortDoesNotFailForALockThatMayStillHaveBeenReleased) {
+  SimDrill drill;
+  drill.never_released = true;
+  drill.interrupted_after_ns = 3'100 * kNsPerMs;
+  drill.criteria = {"not_released==0", "takeover_max<60s", "grant_max<1s", "gap_median<60s"};
+  const v1::Report report = AnalyzeDrill(drill);
+  EXPECT_EQ(OutcomeOf(report, "not_released==0"), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(OutcomeOf(report, "takeover_max<60s"), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(OutcomeOf(report, "gap_median<60s"), v1::OUTCOME_PASS) << "of two rounds of three it is known";
+  EXPECT_EQ(OutcomeOf(report, "grant_max<1s"), v1::OUTCOME_FAIL);
+  EXPECT_THAT(Text(report), HasSubstr("round 3: the lock of qm1 was not released by the round's end, 3089 ms after"));
+  EXPECT_EQ(report.ha().findings().not_released(), 0U);
+}
+
+TEST(HaVerdict, WhereARoundDidNotEndNoTakeoverAndNoReleaseIsVouchedFor) {
+  SimDrill drill;
+  std::vector<v1::JournalRecord> records = MakeDrillJournal(drill);
+  const auto cut = std::find_if(records.begin(), records.end(), [](const v1::JournalRecord& record) {
+    return record.ha().has_round_begin() && record.ha().round_begin().round() == 3;
+  });
+  ASSERT_NE(cut, records.end());
+  for (const auto& end : {cut, cut + 1}) {
+    Analyzer analyzer;
+    records.front().mutable_run_begin()->mutable_plan()->clear_criteria();
+    for (const char* criterion : {"not_released==0", "takeover_max<60s", "gap_max<60s", "grant_max<60s"}) {
+      records.front().mutable_run_begin()->mutable_plan()->add_criteria(criterion);
+    }
+    for (auto record = records.begin(); record != end; ++record) analyzer.Add(*record);
+    const v1::Report report = analyzer.Finish();
+    // Of the rounds that there were something is known.
+    const v1::Outcome expected = end == cut ? v1::OUTCOME_PASS : v1::OUTCOME_INCONCLUSIVE;
+    for (const v1::CriterionReport& line : report.verdict().criteria()) {
+      EXPECT_EQ(line.outcome(), expected) << line.criterion();
+    }
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  }
+  Analyzer nothing;
+  nothing.Add(records.front());
+  const v1::Report begun = nothing.Finish();
+  for (const v1::CriterionReport& line : begun.verdict().criteria()) {
+    EXPECT_EQ(line.outcome(), v1::OUTCOME_INCONCLUSIVE) << line.criterion();
+  }
+}
+
+TEST(HaVerdict, TimesOfAClockAtTheWrongSpeedPassNothingAndFailNothing) {
+  SimDrill drill;
+  drill.clock_speed = 0.5;
+  drill.criteria = {"lost==0",          "split_brain==0", "late_writers==0", "not_released==0",
+                    "takeover_max<60s", "gap_max<1ms",    "replay_max<60s",  "own_max<60s"};
+  const v1::Report report = AnalyzeDrill(drill);
+  for (const v1::CriterionReport& line : report.verdict().criteria()) {
+    if (line.criterion() == "lost==0") continue;
+    EXPECT_EQ(line.outcome(), v1::OUTCOME_INCONCLUSIVE) << line.criterion();
+    EXPECT_EQ(line.reason(), "beta's clock runs at 0.50x the controller's") << line.criterion();
+  }
+  EXPECT_NE(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_NEAR(report.hosts(1).clock().drift_ppm(), -500'000, 5'000);
 }
 
 TEST(HaVerdict, HostsOfAPairThatShareAKernelGiveNoPassAsTheirLocksWereNotTestedBetweenHosts) {
@@ -80,12 +142,13 @@ TEST(HaVerdict, OnOneKernelThatWasAskedForAPassSaysWhatWasNotTested) {
   EXPECT_EQ(AnalyzeDrill(drill).verdict().scope(), "");
 }
 
-TEST(HaVerdict, APassThatRestsOnLockedExtentsSaysSoAndNamesTheOtherHalfOfTheAnswer) {
+TEST(HaVerdict, APassThatRestsOnLockedExtentsSaysSoAndNamesTheDrillWithoutThem) {
   SimDrill drill;
   const v1::Report fenced = AnalyzeDrill(drill);
-  EXPECT_THAT(Text(fenced),
-              HasSubstr("Warning: the PASS rests on locks on the log's extents (--fence extents), and it is "
-                        "not known whether MQ locks its extents; a drill with --fence none"));
+  EXPECT_THAT(
+      Text(fenced),
+      HasSubstr("Warning: the PASS rests on locks on the log's extents (--fence extents), and it is "
+                "not known whether MQ locks its extents; to test without those locks, run a drill with --fence none"));
   EXPECT_THAT(RenderMarkdown(fenced, ""), HasSubstr("**Warning:** the PASS rests on locks on the log"));
   EXPECT_THAT(RenderReportJUnit(fenced), HasSubstr("<property name=\"warning\" value=\"the PASS rests on locks on"));
   drill.fence = v1::HA_FENCE_NONE;

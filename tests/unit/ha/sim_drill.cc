@@ -70,7 +70,8 @@ class Maker {
   }
   uint32_t Host(uint32_t instance) const { return (instance - 1) % 2; }
   int64_t Clock(uint32_t host, int64_t timeline_ns) const {
-    return timeline_ns + (host == 0 ? 0 : 100'000 * kNsPerSecond);
+    if (host == 0) return timeline_ns;
+    return static_cast<int64_t>(drill_.clock_speed * static_cast<double>(timeline_ns)) + 100'000 * kNsPerSecond;
   }
   v1::JournalRecord& Add(int64_t at_ns) {
     v1::JournalRecord& record = records_.emplace_back();
@@ -311,7 +312,10 @@ class Maker {
       if (late && drill_.late_behind > 0) Put(old_epoch, doubtful + drill_.late_behind);
     } else {
       Event(standby, now_ns_).mutable_started();
-      Advance(!hang ? 61 * kNsPerSecond : number == drill_.short_hang_round ? kNsPerSecond : drill_.hang_ns);
+      Advance(last && drill_.interrupted_after_ns > 0 ? drill_.interrupted_after_ns
+              : !hang                                 ? 61 * kNsPerSecond
+              : number == drill_.short_hang_round     ? kNsPerSecond
+                                                      : drill_.hang_ns);
     }
     if (hang) {
       v1::HostCommand& command = *Add(now_ns_).mutable_host_command();
@@ -328,6 +332,7 @@ class Maker {
     }
     v1::HaRoundEnd& end = *Add(now_ns_).mutable_ha()->mutable_round_end();
     end.set_round(number);
+    if (last && drill_.interrupted_after_ns > 0) end.set_cut_short("interrupted");
   }
 
   void Finish(uint32_t active) {

@@ -48,6 +48,10 @@ struct SimDrill {
   int64_t hang_ns = 200'000'000'000;
   // The lock is never released.
   bool never_released = false;
+  // With it: so long after the fault the drill is interrupted; 0: it is not.
+  int64_t interrupted_after_ns = 0;
+  // So fast the second host's clock runs, against the controller's.
+  double clock_speed = 1;
   // The second host's clock is not known better than this.
   int64_t round_trip_ns = 80'000;
   // The command of the fault fails.

@@ -57,6 +57,8 @@ TEST(AgentFile, RefusesWhatIsNoProgram) {
   EXPECT_THAT(Read(Program(EM_X86_64, PT_LOAD).substr(0, sizeof(Elf64_Ehdr) + 10)),
               StatusIs(StatusCode::kInvalidArgument, "is cut off"));
   EXPECT_THAT(ReadAgentFile("/nonexistent"), StatusIs(StatusCode::kNotFound, "/nonexistent"));
+  EXPECT_THAT(ReadAgentFile("/usr"), StatusIs(StatusCode::kInvalidArgument, "/usr is a directory; name a file in it"));
+  EXPECT_THAT(ReadAgentFile("/dev/zero"), StatusIs(StatusCode::kInvalidArgument, "/dev/zero is larger than"));
 }
 
 TEST(AgentFile, ItsSumIsThatOfSha256sum) {

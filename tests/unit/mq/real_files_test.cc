@@ -79,6 +79,12 @@ TEST(RealRecording, TextThatWentThroughAMailOrAPageIsRead) {
   ExpectSame(absl::StrReplaceAll(kRounded, {{" - ", " &ndash; "}, {"bytes ", "bytes&nbsp;"}}));
   ExpectSame(absl::StrReplaceAll(kRounded, {{" - ", " \x96 "}, {"uSec", "\xb5Sec"}}));
   ExpectSame(absl::StrReplaceAll(kRounded, {{" - ", " \u00e2\u20ac\u201c "}}));
+  ExpectSame(absl::StrReplaceAll(kRounded, {{" - ", "&mdash;"}}));
+  for (const char* dash : {" -- ", " --- ", "--", "---", "- ", " -", "-"}) {
+    ExpectSame(absl::StrReplaceAll(kRounded, {{" - ", dash}}));
+    ExpectSame(EachLine(absl::StrReplaceAll(kRounded, {{" - ", dash}}), "2025-01-14 09:15:22 - "));
+    ExpectSame(absl::StrReplaceAll(kRounded, {{" - ", dash}, {"\n", " "}}) + "\n");
+  }
   ExpectSame(absl::StrReplaceAll(kRounded, {{" ", "  "}, {"uSec", "\u00b5s"}}));
   ExpectSame(absl::StrReplaceAll(kRounded, {{" ", "\t"}}));
   ExpectSame(EachLine(kRounded, "> "));
@@ -148,6 +154,12 @@ TEST(RealRecording, AFileInWhichNothingIsFoundIsNamedWithItsFirstLines) {
   EXPECT_THAT(RecordingError("Publication received PutDate:20250114 PutTime:09152233 Interval:10.000 seconds\n"
                              "Log - Bytes physisch geschrieben 401408000\n"),
               HasSubstr("line 2: 'Log - Bytes physisch geschrieben' is not known here and was left out"));
+  EXPECT_EQ(RecordingError("Publication received PutDate:20250114 PutTime:09152233 Interval:10.000 seconds\n"
+                           "Log = a 1\nLog = b 2\nLog = c 3\nLog = d 4\nLog = e 5\n"),
+            "log.txt: holds no interval in which MQ wrote to its log (1 publication of 1): record a time with load, or "
+            "leave out --amqsrua; line 2: 'Log = a' is not known here and was left out; line 3: 'Log = b' is not known "
+            "here and was left out; line 4: 'Log = c' is not known here and was left out; more lines were left out; 1 "
+            "publication of 1 without 'Log - physical bytes written' counted as idle");
   EXPECT_THAT(
       RecordingError("Publication received PutDate:20250114 PutTime:09152233\nLog - physical bytes written 5\n"),
       HasSubstr("1 publication of 1 without an interval left out"));

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,31 @@ TEST(HaPageData, HasEveryTakeoverInTheOrderOfTheRounds) {
       << "the columns have them";
 }
 
+TEST(HaPageData, HoldsEveryFieldOfTheSection) {
+  v1::Report report = DrillReport(12);
+  v1::HaReport& ha = *report.mutable_ha();
+  const google::protobuf::Reflection& reflection = *ha.GetReflection();
+  const google::protobuf::Descriptor& type = *v1::HaReport::descriptor();
+  std::set<std::string> expected;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* const field = type.field(i);
+    if (field->name() != "rounds" && field->name() != "pictures") expected.insert(field->name());
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (field->is_repeated()) {
+      reflection.AddMessage(&ha, field);
+    } else {
+      reflection.MutableMessage(&ha, field);
+    }
+  }
+  std::set<std::string> held;
+  for (const auto& [name, value] : HaOf(report).fields().at("report").struct_value().fields()) {
+    if (value.list_value().values_size() > 0 || value.kind_case() != google::protobuf::Value::kListValue) {
+      held.insert(name);
+    }
+  }
+  EXPECT_EQ(held, expected);
+}
+
 TEST(HaPageData, OfMoreTakeoversThanThereIsRoomForTheWorstOfEachRoundStays) {
   v1::Report report = DrillReport(12);
   report.mutable_ha()->mutable_rounds(0)->mutable_takeovers(1)->mutable_gap()->set_ns(9'000'000'000);
@@ -69,6 +95,18 @@ TEST(HaPageData, TenThousandRoundsMakeNoLargePageAndNoNameBecomesMarkup) {
   EXPECT_LT(page.size(), 2'000'000U);
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, HasSubstr("\\u003cscript\\u003ealert(1)"));
+}
+
+TEST(HaPageData, TheTitleOfAPassOnOneKernelNamesItsScope) {
+  v1::Report report = DrillReport(1);
+  report.mutable_run()->set_name("two containers");
+  v1::VerdictReport& verdict = *report.mutable_verdict();
+  verdict.set_outcome(v1::OUTCOME_PASS);
+  verdict.clear_scope();
+  EXPECT_THAT(RenderReportPage(report), HasSubstr("<title>PASS HA drill two containers"));
+  verdict.set_scope("on one kernel; locks between hosts not tested");
+  EXPECT_THAT(RenderReportPage(report),
+              HasSubstr("<title>PASS on one kernel; locks between hosts not tested: HA drill two containers"));
 }
 
 TEST(HaPageData, ARunThatIsNoDrillHasNone) {
