@@ -170,16 +170,13 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   limits.set_max_files(flags.max_files);
   if (!flags.max_bytes.empty()) {
     const auto bytes = ParseSize(flags.max_bytes);
-    if (!bytes.ok())
-      return absl::InvalidArgumentError(absl::StrCat("--max-bytes: ", std::string(bytes.status().message())));
+    if (!bytes.ok()) return WithContext("--max-bytes", bytes.status());
     if (*bytes == 0) return absl::InvalidArgumentError("--max-bytes must be above 0; leave it out for no cap");
     limits.set_max_bytes(*bytes);
   }
   if (!flags.max_duration.empty()) {
     const auto duration_ns = ParseDuration(flags.max_duration);
-    if (!duration_ns.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--max-duration: ", std::string(duration_ns.status().message())));
-    }
+    if (!duration_ns.ok()) return WithContext("--max-duration", duration_ns.status());
     if (*duration_ns <= 0) return absl::InvalidArgumentError("--max-duration must be above 0; leave it out for no cap");
     limits.set_max_duration_ns(*duration_ns);
   }

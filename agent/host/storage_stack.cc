@@ -11,8 +11,6 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -24,12 +22,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
+#include "common/files.h"
 
 namespace plimsoll {
+namespace {
+
+// Far more than the tables of a host with thousands of devices and mounts.
+constexpr size_t kMostSystemBytes = size_t{64} << 20;
+
+}  // namespace
 
 std::string ReadTextFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return ReadFile(path, kMostSystemBytes).value_or("");
 }
 
 std::string ReadTextLine(const std::string& path) {

@@ -37,7 +37,6 @@
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"

@@ -1,13 +1,10 @@
 #include "controller/cli/asked_agents.h"
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/posix.h"
+#include "common/files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/cli/command.h"
@@ -23,9 +20,8 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
     PLIMSOLL_ASSIGN_OR_RETURN(addresses, ParseHostList(list.hosts));
   }
   if (!list.hosts_file.empty()) {
-    std::ifstream file(list.hosts_file);
-    if (!file) return PosixError("--hosts-file", list.hosts_file, errno);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::string text,
+                              ReadFile(list.hosts_file, kMaxHostsFileBytes, FileKind::kAny, "--hosts-file"));
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> more, ReadHostsFile(text, list.hosts_file));
     addresses.insert(addresses.end(), more.begin(), more.end());
   }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/command_line/command_line.h"
+#include "common/posix.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
@@ -65,9 +66,7 @@ absl::StatusOr<FaultCommands> CommandsOf(const FsckFlags& flags) {
                                     {CheckField::Fault::kRestartServer, &flags.restart_server}}) {
     if (text->empty()) continue;
     absl::StatusOr<std::vector<std::string>> words = SplitCommand(*text);
-    if (!words.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(FaultOption(fault), ": ", std::string(words.status().message())));
-    }
+    if (!words.ok()) return WithContext(FaultOption(fault), words.status());
     commands[fault] = *std::move(words);
   }
   return commands;

@@ -7,11 +7,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
-#include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-constexpr size_t kMaxHostsFileBytes = 1 << 20;
 
 // An option whose values are kept as text. May repeat where `repeats`; takes one value each time, so that it does not
 // swallow what follows it.
@@ -38,7 +37,7 @@ std::string Canonical(const std::string& address) {
 }
 
 absl::Status WithOption(const std::string& option, const absl::Status& status) {
-  return {status.code(), absl::StrCat("--", option, ": ", std::string(status.message()))};
+  return WithContext("--" + option, status);
 }
 
 }  // namespace
@@ -213,7 +212,7 @@ absl::Status PlanFlags::ApplyHosts(v1::TestPlan& plan) const {
   }
   if (hosts_file_->count() > 0) {
     const std::string& path = hosts_file_->results().back();
-    const auto text = ReadTextFile(path, kMaxHostsFileBytes);
+    const auto text = ReadFile(path, kMaxHostsFileBytes, FileKind::kAny);
     if (!text.ok()) return WithOption("hosts-file", text.status());
     const auto listed = ReadHostsFile(*text, path);
     if (!listed.ok()) return WithOption("hosts-file", listed.status());

@@ -16,6 +16,8 @@
 namespace plimsoll {
 
 inline constexpr size_t kMaxHosts = kMaxRunHosts;
+// Of a file with hosts.
+inline constexpr size_t kMaxHostsFileBytes = 1 << 20;
 
 // Addresses in the order of the list, each with its port (7461 where none is given): "node1:7461", "[::1]:7463",
 // "unix:/run/agent". INVALID_ARGUMENT names the item and what is wrong with it. Equal addresses stay.
