@@ -265,10 +265,10 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
       return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
     }
   }
-  if (flags.access.launch.ssh() && !flags.kill_host.empty()) {
+  if (const LauncherKind& kind = flags.access.launch.kind(); !kind.survives_reboot && !flags.kill_host.empty()) {
     return PrintError(line,
-                      "--kill-host ends the agent that --launch ssh has started, and nothing starts it again: install "
-                      "agents as a service for it",
+                      absl::StrCat("--kill-host ends the agent that --launch ", kind.name,
+                                   " has started, and nothing starts it again: install agents as a service for it"),
                       Exit::kWrong);
   }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.junit); !status.ok()) {
