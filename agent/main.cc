@@ -30,8 +30,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "agent/check/check_process.h"
-#include "agent/check/check_work.h"
+#include "agent/fsck/fsck_process.h"
+#include "agent/fsck/fsck_work.h"
 #include "agent/ha/ha_work.h"
 #include "agent/ha/instance.h"
 #include "agent/host/describe.h"
@@ -228,7 +228,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   options.limits = limits;
   options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)},
                   {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
-                  {v1::HostPlan::kCheck, CheckWork::Kind(**sandbox)},
+                  {v1::HostPlan::kCheck, FsckWork::Kind(**sandbox)},
                   {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
@@ -382,8 +382,8 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   // Not an option of the agent: how it starts itself for a check.
-  if (argc == 3 && std::string(argv[1]) == plimsoll::kCheckProcessOption) {
-    return plimsoll::RunCheckProcess(std::atoi(argv[2]));
+  if (argc == 3 && std::string(argv[1]) == plimsoll::kFsckProcessOption) {
+    return plimsoll::RunFsckProcess(std::atoi(argv[2]));
   }
   // Started by an agent, as an instance of a drill.
   if (argc == 2 && std::string(argv[1]) == plimsoll::kInstanceOption) return plimsoll::RunInstanceProcess();

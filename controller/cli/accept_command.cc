@@ -343,7 +343,7 @@ class Acceptance {
     checks.finish = [&](const v1::CheckReport& found) {
       TakeChecks(found, run, report_);
       WritePart(
-          {{"fsck.txt", RenderCheckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
+          {{"fsck.txt", RenderFsckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
           run);
     };
     const int code = RunQuickChecks(checks, part.line(), end);
