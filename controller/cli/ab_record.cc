@@ -14,8 +14,8 @@
 #include "common/status_macros.h"
 #include "controller/cli/compare_command.h"
 #include "controller/compare/compare.h"
+#include "controller/journal/sha256.h"
 #include "controller/render/json.h"
-#include "controller/run/sha256.h"
 
 namespace plimsoll {
 namespace {

@@ -21,13 +21,13 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/outputs.h"
 #include "controller/compare/report_json.h"
+#include "controller/journal/sha256.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/run/sha256.h"
 
 namespace plimsoll {
 namespace {

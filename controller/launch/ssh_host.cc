@@ -27,7 +27,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/run/sha256.h"
+#include "controller/journal/sha256.h"
 
 namespace plimsoll {
 namespace {

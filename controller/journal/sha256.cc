@@ -1,4 +1,4 @@
-#include "controller/run/sha256.h"
+#include "controller/journal/sha256.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
