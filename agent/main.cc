@@ -30,8 +30,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "agent/check/check_process.h"
-#include "agent/check/check_work.h"
+#include "agent/fsck/fsck_process.h"
+#include "agent/fsck/fsck_work.h"
 #include "agent/ha/ha_work.h"
 #include "agent/ha/instance.h"
 #include "agent/host/describe.h"
@@ -170,16 +170,13 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   limits.set_max_files(flags.max_files);
   if (!flags.max_bytes.empty()) {
     const auto bytes = ParseSize(flags.max_bytes);
-    if (!bytes.ok())
-      return absl::InvalidArgumentError(absl::StrCat("--max-bytes: ", std::string(bytes.status().message())));
+    if (!bytes.ok()) return WithContext("--max-bytes", bytes.status());
     if (*bytes == 0) return absl::InvalidArgumentError("--max-bytes must be above 0; leave it out for no cap");
     limits.set_max_bytes(*bytes);
   }
   if (!flags.max_duration.empty()) {
     const auto duration_ns = ParseDuration(flags.max_duration);
-    if (!duration_ns.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--max-duration: ", std::string(duration_ns.status().message())));
-    }
+    if (!duration_ns.ok()) return WithContext("--max-duration", duration_ns.status());
     if (*duration_ns <= 0) return absl::InvalidArgumentError("--max-duration must be above 0; leave it out for no cap");
     limits.set_max_duration_ns(*duration_ns);
   }
@@ -231,7 +228,7 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   options.limits = limits;
   options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)},
                   {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
-                  {v1::HostPlan::kCheck, CheckWork::Kind(**sandbox)},
+                  {v1::HostPlan::kCheck, FsckWork::Kind(**sandbox)},
                   {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
@@ -385,8 +382,8 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   // Not an option of the agent: how it starts itself for a check.
-  if (argc == 3 && std::string(argv[1]) == plimsoll::kCheckProcessOption) {
-    return plimsoll::RunCheckProcess(std::atoi(argv[2]));
+  if (argc == 3 && std::string(argv[1]) == plimsoll::kFsckProcessOption) {
+    return plimsoll::RunFsckProcess(std::atoi(argv[2]));
   }
   // Started by an agent, as an instance of a drill.
   if (argc == 2 && std::string(argv[1]) == plimsoll::kInstanceOption) return plimsoll::RunInstanceProcess();

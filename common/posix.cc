@@ -16,6 +16,10 @@ absl::Status PosixError(const std::string& operation, const std::string& subject
   return absl::Status(absl::ErrnoToStatusCode(error_number), text);
 }
 
+absl::Status WithContext(const std::string& context, const absl::Status& status) {
+  return {status.code(), absl::StrCat(context, ": ", std::string(status.message()))};
+}
+
 uint32_t UsableCpus() {
   // Room for 8,192 CPUs: with less than the kernel's own size the call fails.
   std::array<cpu_set_t, 8> set{};

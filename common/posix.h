@@ -45,6 +45,9 @@ class UniqueFd {
 // `subject` names the file, address or object; may be empty.
 absl::Status PosixError(const std::string& operation, const std::string& subject, int error_number);
 
+// The same error, whose message begins with "CONTEXT: ".
+absl::Status WithContext(const std::string& context, const absl::Status& status);
+
 // CPUs that this process may run on; 0 where the kernel does not report them.
 uint32_t UsableCpus();
 

@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -259,6 +261,11 @@ class CostEstimate {
   std::map<const Descriptor*, uint64_t> sizes_;
 };
 
+// "ssh" of AGENT_LAUNCH_SSH.
+std::string LauncherName(v1::AgentLaunch launch) {
+  return absl::AsciiStrToLower(std::string(absl::StripPrefix(v1::AgentLaunch_Name(launch), "AGENT_LAUNCH_")));
+}
+
 }  // namespace
 
 absl::StatusOr<uint64_t> ParseCost(const Descriptor& type, std::string_view bytes, uint64_t budget) {
@@ -274,8 +281,8 @@ std::string CleanupCommandLine(const v1::HostJoined& host) {
   std::string line;
   if (host.launch() != v1::AGENT_LAUNCH_UNSPECIFIED) {
     line = "plimsoll clean";
-    if (host.launch() == v1::AGENT_LAUNCH_SSH) {
-      absl::StrAppend(&line, " --hosts ", ShellQuoted(host.address()), " --launch ssh");
+    if (host.launch() != v1::AGENT_LAUNCH_CHILD) {
+      absl::StrAppend(&line, " --hosts ", ShellQuoted(host.address()), " --launch ", LauncherName(host.launch()));
     }
     for (const std::string& dir : dirs) absl::StrAppend(&line, " --dir ", ShellQuoted(dir));
     absl::StrAppend(&line, " --run ", ShellQuoted(host.plan().run_id()), " --yes");

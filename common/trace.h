@@ -14,7 +14,7 @@ namespace plimsoll {
 // Start and latency of every write, packed.
 //
 // A block holds the writes of one writer and one frame, in the order in which they completed (one is in flight at a
-// time, so starts grow). It stands alone: decoding needs nothing but the block. Format, in trace_codec.cc.
+// time, so starts grow). It stands alone: decoding needs nothing but the block. The format is in trace.cc.
 
 struct TracedWrite {
   int64_t start_ns = 0;     // of the clock that measured it

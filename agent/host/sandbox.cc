@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,7 @@
 #include "agent/host/beneath.h"
 #include "agent/host/leftovers.h"
 #include "agent/host/run_ownership.h"
+#include "agent/host/storage_stack.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -43,13 +43,6 @@ bool Below(const std::string& root, const std::string& path, std::string& remain
   if (path.compare(0, prefix.size(), prefix) != 0) return false;
   remainder = path.substr(prefix.size());
   return true;
-}
-
-std::string FirstLine(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 std::string HostName() {
@@ -208,7 +201,7 @@ std::vector<std::string> Sandbox::RemoveLeftovers() const {
 
 std::string MakeAgentId(const std::string& name, const std::vector<std::string>& roots) {
   // Containers often have no machine id; the host's name is the next best.
-  std::string machine = FirstLine("/etc/machine-id");
+  std::string machine = ReadTextLine("/etc/machine-id");
   if (machine.empty()) machine = HostName();
   std::vector<std::string> sorted;
   sorted.reserve(roots.size());

@@ -24,24 +24,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/beneath.h"
-#include "common/posix.h"
+#include "common/files.h"
 
 namespace plimsoll {
+namespace {
+
+// Far more than the tables of a host with thousands of devices and mounts.
+constexpr size_t kMostSystemBytes = size_t{64} << 20;
+
+}  // namespace
 
 std::string ReadTextFile(const std::string& path) {
-  // The kernel refuses to read some files, a directory among them: an iterator over a stream throws then. O_NONBLOCK,
-  // because a pipe would block.
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  std::string text;
-  std::array<char, 16384> buffer{};
-  while (fd.valid()) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return "";
-    if (got == 0) break;
-    text.append(buffer.data(), static_cast<size_t>(got));
-  }
-  return text;
+  return ReadFile(path, kMostSystemBytes).value_or("");
 }
 
 std::string ReadTextLine(const std::string& path) {

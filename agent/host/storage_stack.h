@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-// Text of a small file of /proc or /sys; empty where it cannot be read, which means "not known".
+// Text of a file of /proc, /sys or /etc; empty where it cannot be read, which means "not known".
 std::string ReadTextFile(const std::string& path);
 
 // The same without white space around it.

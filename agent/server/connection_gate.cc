@@ -256,7 +256,7 @@ void ConnectionGate::Run() {
       if (listening) {
         Accept(descriptor);
       } else {
-        ReadRefused(descriptor);
+        HandleReadable(descriptor);
       }
     }
     DropOldSilent();
@@ -323,7 +323,7 @@ void ConnectionGate::DropOldSilent() {
       turned_away_.end());
 }
 
-void ConnectionGate::ReadRefused(int descriptor) {
+void ConnectionGate::HandleReadable(int descriptor) {
   const auto known =
       std::find_if(open_.begin(), open_.end(), [&](const Open& each) { return each.descriptor == descriptor; });
   if (known != open_.end() && SocketIdentity(descriptor) == known->identity) {

@@ -199,7 +199,9 @@ class ConnectionGate {
   void Run();
   void Accept(int listening);
   void HandleNoDescriptor(int listening, int error_number);
-  void ReadRefused(int descriptor);
+  // A connection has something to read: what an open one uses, what a refused one sends, or the first byte of a new
+  // one.
+  void HandleReadable(int descriptor);
   // Whether the user may come in; otherwise the connection has been turned away.
   bool CheckUser(Silent& silent);
   bool CheckRoom(const Silent& silent);

@@ -26,6 +26,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 
@@ -409,12 +410,7 @@ std::set<uid_t> TrustedUids(uid_t own, const std::string& uid_map, uid_t overflo
 
 std::set<uid_t> TrustedUids() {
   constexpr uid_t kUsualOverflowUid = 65534;
-  const auto read = [](const char* path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  };
+  const auto read = [](const char* path) { return ReadFile(path, 4096).value_or(""); };
   uid_t overflow_uid = kUsualOverflowUid;
   std::istringstream(read("/proc/sys/kernel/overflowuid")) >> overflow_uid;
   return TrustedUids(geteuid(), read("/proc/self/uid_map"), overflow_uid);

@@ -34,7 +34,7 @@ void DropTraces(v1::FrameBatch& batch);
 // Above `coalesce_above_bytes` further frames are merged into the newest waiting batch (nothing is lost but the
 // resolution in time), so are the ledgers of drills, and an Alive takes the place of one that waits; above
 // `drop_traces_above_bytes` their traces are dropped and counted. Histograms are bounded by their layout, stalls and
-// pauses by a number of which the rest is counted (coalesce.h), so memory is bounded whatever the controller does.
+// pauses by a number of which the rest is counted, so memory is bounded whatever the controller does.
 class Outbox {
  public:
   struct Limits {

@@ -1,11 +1,9 @@
 #include "common/tls/tls.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +15,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 
@@ -318,24 +317,13 @@ absl::Status Wrong(const std::string& option, const std::string& path, const std
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string& option, const std::string& path, bool secret) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.valid()) return PosixError(option, path, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd file, OpenRegularFile(path, option));
   struct stat facts{};
   if (fstat(file.get(), &facts) != 0) return PosixError(option, path, errno);
-  if (!S_ISREG(facts.st_mode)) return Wrong(option, path, "it is not a regular file");
   if (secret && (facts.st_mode & S_IRWXO) != 0) {
     return Wrong(option, path, "everybody on this host may use this key: chmod 600 makes it its owner's alone");
   }
-  std::string text;
-  std::array<char, 16384> piece{};
-  ssize_t got = 0;
-  while ((got = read(file.get(), piece.data(), piece.size())) != 0) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return PosixError(option, path, errno);
-    text.append(piece.data(), static_cast<size_t>(got));
-    if (text.size() > kMaxFileBytes) return Wrong(option, path, "it is longer than 1 MiB");
-  }
-  return text;
+  return ReadRest(file.get(), absl::StrCat(option, " ", path), kMaxFileBytes);
 }
 
 }  // namespace

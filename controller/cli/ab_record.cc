@@ -9,13 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/cli/compare_command.h"
 #include "controller/compare/compare.h"
-#include "controller/plan/yaml_tree.h"
+#include "controller/journal/sha256.h"
 #include "controller/render/json.h"
-#include "controller/run/sha256.h"
 
 namespace plimsoll {
 namespace {
@@ -253,7 +253,7 @@ bool IsAbDirectory(const std::string& directory) {
 
 absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory) {
   const std::string path = RecordPath(directory);
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostRecordBytes));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostRecordBytes));
   absl::StatusOr<AbRecord> record = ReadAbRecord(text);
   if (!record.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(record.status().message())));

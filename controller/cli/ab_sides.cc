@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/command_line/command_line.h"
+#include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -222,9 +223,7 @@ absl::StatusOr<Between> Between::Create(const AbFlags& flags) {
     return absl::InvalidArgumentError("--between runs a command on this machine: read it, and pass --allow-commands");
   }
   absl::StatusOr<std::vector<std::string>> arguments = SplitCommand(flags.between);
-  if (!arguments.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--between: ", std::string(arguments.status().message())));
-  }
+  if (!arguments.ok()) return WithContext("--between", arguments.status());
   between.arguments_ = *std::move(arguments);
   const absl::StatusOr<int64_t> limit_ns = ParseDuration(flags.between_limit);
   if (!limit_ns.ok() || *limit_ns < kNsPerSecond || *limit_ns > 3600 * kNsPerSecond) {

@@ -37,7 +37,6 @@
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
@@ -344,7 +343,7 @@ class Acceptance {
     checks.finish = [&](const v1::CheckReport& found) {
       TakeChecks(found, run, report_);
       WritePart(
-          {{"fsck.txt", RenderCheckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
+          {{"fsck.txt", RenderFsckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
           run);
     };
     const int code = RunQuickChecks(checks, part.line(), end);

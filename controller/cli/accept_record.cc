@@ -13,20 +13,21 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/files.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/accept/accept_report.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/outputs.h"
 #include "controller/compare/report_json.h"
+#include "controller/journal/sha256.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/run/sha256.h"
 
 namespace plimsoll {
 namespace {
@@ -273,11 +274,11 @@ bool IsAcceptDirectory(const std::string& directory) {
 
 absl::StatusOr<v1::AcceptReport> LoadAcceptDirectory(const std::string& directory) {
   const std::string path = AcceptRecordPath(directory);
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMostAcceptBytes));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostAcceptBytes));
   v1::AcceptReport report;
   absl::Status read = ParseJson(text, kAcceptRecordFormat, "the record of an acceptance (accept.json)", report);
   if (read.ok()) read = CheckRuns(report);
-  if (!read.ok()) return absl::Status(read.code(), absl::StrCat(path, ": ", std::string(read.message())));
+  if (!read.ok()) return WithContext(path, read);
   const bool sealed = !report.record_sha256().empty() ||
                       std::any_of(report.runs().begin(), report.runs().end(), [](const v1::AcceptRun& run) {
                         return !run.seal().sha256().empty() || !run.seal().run_id().empty();

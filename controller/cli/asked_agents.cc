@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/cli/command.h"
@@ -20,9 +22,9 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
     PLIMSOLL_ASSIGN_OR_RETURN(addresses, ParseHostList(list.hosts));
   }
   if (!list.hosts_file.empty()) {
-    const absl::StatusOr<std::string> text = ReadTextFile(list.hosts_file, kMaxHostsFileBytes);
-    if (!text.ok()) return WithOption("hosts-file", text.status());
-    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> more, ReadHostsFile(*text, list.hosts_file));
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::string text,
+                              ReadFile(list.hosts_file, kMaxHostsFileBytes, FileKind::kAny, "--hosts-file"));
+    PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> more, ReadHostsFile(text, list.hosts_file));
     addresses.insert(addresses.end(), more.begin(), more.end());
   }
   return addresses;
@@ -30,29 +32,37 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
 
 void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
   AddTlsFlags(app, flags.tls);
-  LaunchOptions& launch = flags.launch;
-  const auto add = [&app](const char* name, std::string& value, const std::string& help, const char* type) {
-    return app.add_option(name, value, help)->type_name(type)->group("Agents");
-  };
-  add("--launch", launch.how, "How agents are started: none (they already run on the hosts), or ssh", "HOW")
+  std::vector<std::string> names;
+  std::vector<std::string> helps;
+  for (const LauncherKind* kind : kLaunchers) {
+    names.emplace_back(kind->name);
+    helps.emplace_back(kind->help);
+  }
+  app.add_option("--launch", flags.launch.how, "How agents are started: " + absl::StrJoin(helps, ", or "))
+      ->type_name("HOW")
+      ->group("Agents")
       ->capture_default_str()
-      ->check(CLI::IsMember({"none", "ssh"}));
-  add("--ssh-command", launch.ssh_command, "OpenSSH client with its options; quotes group words", "COMMAND")
-      ->capture_default_str();
-  add("--launch-agent", launch.agent_file,
-      "Agent program to copy to hosts without this version (default: the plimsoll-agent beside this program)", "FILE");
-  add("--launch-cache", launch.cache,
-      "Directory on the hosts in which the copy is cached (default: plimsoll in $XDG_CACHE_HOME or ~/.cache)", "DIR");
-  app.add_flag("--no-copy", launch.no_copy, "Do not copy the agent: every host must have it in its cache")
-      ->group("Agents");
-  app.add_flag("--launch-clean", launch.clean, "Remove the agent from the hosts' caches at the end")->group("Agents");
+      ->check(CLI::IsMember(names));
+  for (const LauncherKind* kind : kLaunchers) {
+    for (const LaunchOption& option : kind->options) {
+      const auto [value, is_new] = flags.launch.values.emplace(option.name, option.preset);
+      if (!is_new) continue;
+      std::string& text = value->second;
+      CLI::Option* added = option.type == nullptr
+                               ? app.add_flag_callback(
+                                     option.name, [&text] { text = "true"; }, option.help)
+                               : app.add_option(option.name, text, option.help)->type_name(option.type);
+      added->group("Agents");
+      if (!text.empty()) added->capture_default_str();
+    }
+  }
 }
 
 absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
   PLIMSOLL_RETURN_IF_ERROR(CheckLaunchOptions(flags.launch));
-  if (flags.launch.ssh() && flags.tls.given()) {
-    return absl::InvalidArgumentError(
-        "--launch ssh needs no TLS, ssh encrypts: drop --tls-ca, --tls-cert and --tls-key");
+  if (const LauncherKind& kind = flags.launch.kind(); kind.encrypts && flags.tls.given()) {
+    return absl::InvalidArgumentError(absl::StrCat("--launch ", kind.name, " needs no TLS, ", kind.name,
+                                                   " encrypts: drop --tls-ca, --tls-cert and --tls-key"));
   }
   AgentAccess access{nullptr, flags.launch};
   PLIMSOLL_ASSIGN_OR_RETURN(access.trust, AgentTrust::Load(flags.tls));
@@ -62,11 +72,11 @@ absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
 absl::StatusOr<std::unique_ptr<Launcher>> LauncherFor(const AgentAccess& access, bool any, const Clock& clock,
                                                       const EventQueue& events,
                                                       std::function<void(const std::string&)> say) {
-  if (any) {
-    return MakeLauncher(access.launch, clock, {std::move(say), [&events] { return events.interrupts(); }});
+  const LauncherKind& kind = access.launch.kind(any);
+  if (kind.needs_hosts && !any) {
+    return absl::InvalidArgumentError(absl::StrCat("--launch ", kind.name, " needs hosts: name them with --hosts"));
   }
-  if (access.launch.ssh()) return absl::InvalidArgumentError("--launch ssh needs hosts: name them with --hosts");
-  return ChildLauncher();
+  return kind.make(access.launch, clock, {std::move(say), [&events] { return events.interrupts(); }});
 }
 
 AskedAgents::~AskedAgents() {

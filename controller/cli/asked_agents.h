@@ -49,7 +49,7 @@ struct AgentAccess {
 // INVALID_ARGUMENT, or the system's error, names the option.
 absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags);
 
-// A launcher for hosts that are named (`any`), or for none; with --launch ssh some must be. `say` shows progress. What
+// A launcher for hosts that are named (`any`), or for none, where the launcher needs none. `say` shows progress. What
 // is given outlives it.
 absl::StatusOr<std::unique_ptr<Launcher>> LauncherFor(const AgentAccess& access, bool any, const Clock& clock,
                                                       const EventQueue& events,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -15,6 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/files.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/analysis/analyzer.h"
@@ -26,7 +27,6 @@
 #include "controller/compare/report_json.h"
 #include "controller/compare/step_data.h"
 #include "controller/journal/results.h"
-#include "controller/plan/yaml_tree.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 
@@ -48,29 +48,20 @@ absl::StatusOr<v1::Report> LoadJournal(const std::string& path) {
   return analyzer.Finish();
 }
 
-// A pipe would block, and a device may have no end.
-absl::Status CheckRegular(const std::string& path) {
-  std::error_code error;
-  if (fs::is_regular_file(path, error)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
-}
-
 absl::StatusOr<v1::Report> LoadJson(const std::string& path) {
-  PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, kMaxJsonBytes));
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxJsonBytes));
   absl::StatusOr<v1::Report> report = ParseReportJson(text);
-  if (!report.ok()) {
-    return absl::Status(report.status().code(), absl::StrCat(path, ": ", std::string(report.status().message())));
-  }
+  if (!report.ok()) return WithContext(path, report.status());
   return report;
 }
 
 // A report.json begins with a brace, a journal does not.
-bool BeginsWithBrace(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char first = '\0';
-  file >> first;
-  return file && first == '{';
+absl::StatusOr<bool> BeginsWithBrace(const std::string& path) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd file, OpenRegularFile(path));
+  std::string start(4096, '\0');
+  PLIMSOLL_ASSIGN_OR_RETURN(const size_t size, ReadFully(file.get(), path, start.data(), start.size()));
+  start.resize(size);
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(start), "{");
 }
 
 }  // namespace
@@ -94,8 +85,8 @@ absl::StatusOr<v1::Report> LoadReport(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   if (!fs::is_directory(status)) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckRegular(path));
-    return absl::EndsWith(path, ".json") || BeginsWithBrace(path) ? LoadJson(path) : LoadJournal(path);
+    PLIMSOLL_ASSIGN_OR_RETURN(const bool json, BeginsWithBrace(path));
+    return json || absl::EndsWith(path, ".json") ? LoadJson(path) : LoadJournal(path);
   }
   const std::string journal = absl::StrCat(path, absl::EndsWith(path, "/") ? "" : "/", "journal");
   if (fs::exists(journal, error)) return LoadJournal(journal);
@@ -173,16 +164,12 @@ absl::StatusOr<CompareSettings> CompareFlags::Settings() const {
   if (!gate.empty()) {
     if (!settings.fail_if_slower) return absl::InvalidArgumentError("--gate needs --fail-if-slower");
     absl::StatusOr<std::vector<v1::Figure>> figures = ParseGate(gate);
-    if (!figures.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--gate: ", std::string(figures.status().message())));
-    }
+    if (!figures.ok()) return WithContext("--gate", figures.status());
     settings.gate = *std::move(figures);
   }
   if (!differs.empty()) {
     absl::StatusOr<StatedDifferences> stated = ParseDiffers(differs);
-    if (!stated.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--differs: ", std::string(stated.status().message())));
-    }
+    if (!stated.ok()) return WithContext("--differs", stated.status());
     settings.differs = *std::move(stated);
   }
   return settings;

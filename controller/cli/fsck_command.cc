@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/command_line/command_line.h"
+#include "common/posix.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
@@ -25,7 +26,7 @@
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fsck/checks.h"
-#include "controller/fsck_course/check_course.h"
+#include "controller/fsck_course/fsck_course.h"
 #include "controller/journal/results.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
@@ -56,18 +57,16 @@ struct FsckFlags {
   bool quiet = false;
 };
 
-using FaultCommands = std::map<CheckField::Fault, std::vector<std::string>>;
+using FaultCommands = std::map<FsckField::Fault, std::vector<std::string>>;
 
 absl::StatusOr<FaultCommands> CommandsOf(const FsckFlags& flags) {
   FaultCommands commands;
-  for (const auto& [fault, text] : {std::pair(CheckField::Fault::kKillHost, &flags.kill_host),
-                                    {CheckField::Fault::kRestoreHost, &flags.restore_host},
-                                    {CheckField::Fault::kRestartServer, &flags.restart_server}}) {
+  for (const auto& [fault, text] : {std::pair(FsckField::Fault::kKillHost, &flags.kill_host),
+                                    {FsckField::Fault::kRestoreHost, &flags.restore_host},
+                                    {FsckField::Fault::kRestartServer, &flags.restart_server}}) {
     if (text->empty()) continue;
     absl::StatusOr<std::vector<std::string>> words = SplitCommand(*text);
-    if (!words.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(FaultOption(fault), ": ", std::string(words.status().message())));
-    }
+    if (!words.ok()) return WithContext(FaultOption(fault), words.status());
     commands[fault] = *std::move(words);
   }
   return commands;
@@ -112,19 +111,19 @@ class Fsck {
   int Execute() {
     if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
     const v1::CheckLevel level = LevelOf(flags_.level);
-    CheckCourse course({.fleet = &agents_.fleet(),
-                        .events = &events_,
-                        .clock = &clock_,
-                        .directory = agents_.directory(),
-                        .run_id = NewRunId(),
-                        .run_token = NewRunToken(),
-                        .lease_ns = lease_ns_,
-                        .files = CatalogFiles(),
-                        .processes = CatalogProcesses(level),
-                        .commands = commands_,
-                        .describe = [this](const std::string& address, int64_t timeout_ns) {
-                          return agents_.Ask(address, timeout_ns);
-                        }});
+    FsckCourse course({.fleet = &agents_.fleet(),
+                       .events = &events_,
+                       .clock = &clock_,
+                       .directory = agents_.directory(),
+                       .run_id = NewRunId(),
+                       .run_token = NewRunToken(),
+                       .lease_ns = lease_ns_,
+                       .files = CatalogFiles(),
+                       .processes = CatalogProcesses(level),
+                       .commands = commands_,
+                       .describe = [this](const std::string& address, int64_t timeout_ns) {
+                         return agents_.Ask(address, timeout_ns);
+                       }});
     const WallNs begin = clock_.WallNow();
     const MonotonicNs begin_ns = clock_.Now();
     if (auto failure = course.Begin(); failure.has_value()) return Fail(*failure);
@@ -198,7 +197,7 @@ class Fsck {
   }
 
   // What keeps every requirement from PASS: checks that ran between fewer than two kernels.
-  static std::vector<std::string> Untested(const CheckCourse& course, v1::CheckReport& report) {
+  static std::vector<std::string> Untested(const FsckCourse& course, v1::CheckReport& report) {
     if (course.hosts() < 2) return {"one host alone: nothing was tested between hosts"};
     std::set<std::string> kernels;
     std::vector<std::string> labels;
@@ -216,7 +215,7 @@ class Fsck {
   }
 
   int Print(const v1::CheckReport& report) {
-    line_.out << (flags_.json ? RenderJson(report) : PaintVerdicts(RenderCheckText(report), line_.color_out))
+    line_.out << (flags_.json ? RenderJson(report) : PaintVerdicts(RenderFsckText(report), line_.color_out))
               << std::flush;
     if (!WroteOutput(line_)) return static_cast<int>(Exit::kWrong);
     if (!flags_.junit.empty()) {
@@ -255,7 +254,7 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
     return PrintError(line, absl::StrCat(FaultOption(commands->begin()->first), ": needs --level full"), Exit::kWrong);
   }
   for (const std::string& name : Only(flags)) {
-    const auto& catalog = CheckCatalog();
+    const auto& catalog = FsckCatalog();
     const auto named =
         std::find_if(catalog.begin(), catalog.end(), [&](const auto& entry) { return entry.name == name; });
     if (named == catalog.end()) {
@@ -266,10 +265,10 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
       return PrintError(line, absl::StrCat("--only: ", name, " needs --level ", LevelName(named->level)), Exit::kWrong);
     }
   }
-  if (flags.access.launch.ssh() && !flags.kill_host.empty()) {
+  if (const LauncherKind& kind = flags.access.launch.kind(); !kind.survives_reboot && !flags.kill_host.empty()) {
     return PrintError(line,
-                      "--kill-host ends the agent that --launch ssh has started, and nothing starts it again: install "
-                      "agents as a service for it",
+                      absl::StrCat("--kill-host ends the agent that --launch ", kind.name,
+                                   " has started, and nothing starts it again: install agents as a service for it"),
                       Exit::kWrong);
   }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.junit); !status.ok()) {

@@ -176,7 +176,7 @@ class HaRun {
         },
         clock_, events_);
     for (const auto& host : fleet_->hosts()) {
-      if (access_.launch.ssh()) host->launch = v1::AGENT_LAUNCH_SSH;
+      host->launch = access_.launch.kind().recorded;
     }
     fleet_->DescribeAll(directories, std::min(plan_.lease_ns(), 10 * kNsPerSecond));
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was done"}};
@@ -250,8 +250,8 @@ class HaRun {
     for (const std::string& dir : {plan_.workload().dir(), plan_.ha().data_dir()}) {
       if (dir.empty()) continue;
       commands.push_back(absl::StrCat("`plimsoll clean --run ", run_id_, " --hosts ",
-                                      ShellQuoted(absl::StrJoin(addresses, ",")), launcher_->Options(), " --dir ",
-                                      ShellQuoted(dir), " --yes`"));
+                                      ShellQuoted(absl::StrJoin(addresses, ",")), access_.launch.OnCommandLine(),
+                                      " --dir ", ShellQuoted(dir), " --yes`"));
     }
     return absl::StrJoin(commands, " and ");
   }
@@ -348,10 +348,10 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
   const bool reboots = std::any_of(faults.begin(), faults.end(), [](int fault) {
     return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF;
   });
-  if (access->launch.ssh() && reboots) {
+  if (const LauncherKind& kind = access->launch.kind(); !kind.survives_reboot && reboots) {
     return PrintError(line,
-                      "--fault reboot and poweroff end an agent that --launch ssh has started, and nothing starts it "
-                      "again: install agents as a service for them",
+                      absl::StrCat("--fault reboot and poweroff end an agent that --launch ", kind.name,
+                                   " has started, and nothing starts it again: install agents as a service for them"),
                       Exit::kWrong);
   }
   return HaRun(flags, *std::move(plan), *std::move(access), line).Execute();

@@ -54,9 +54,10 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   }
   const SystemClock clock;
   EventQueue events(clock);
-  // What was started over ssh is ended; otherwise there is nothing to end, and Ctrl-C need not wait for an answer.
+  // Agents that were started on hosts are ended; otherwise there is nothing to end, and Ctrl-C need not wait for an
+  // answer.
   std::optional<Interrupts> interrupts;
-  if (flags.access.launch.ssh()) interrupts.emplace(events);
+  if (flags.access.launch.kind().starts_agents()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err);
   if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
       failure.has_value()) {
@@ -124,9 +125,10 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   }
   const SystemClock clock;
   EventQueue events(clock);
-  // What was started over ssh is ended; otherwise there is nothing to end, and Ctrl-C need not wait for an answer.
+  // Agents that were started on hosts are ended; otherwise there is nothing to end, and Ctrl-C need not wait for an
+  // answer.
   std::optional<Interrupts> interrupts;
-  if (flags.access.launch.ssh()) interrupts.emplace(events);
+  if (flags.access.launch.kind().starts_agents()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err, false, "DIR");
   if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
       failure.has_value()) {

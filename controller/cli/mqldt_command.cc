@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <sstream>
@@ -23,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/field_rules.h"
+#include "common/files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -45,6 +45,8 @@ constexpr uint64_t kLeastFile = 4096;
 constexpr uint64_t kLargestFile = uint64_t{1} << 40U;
 constexpr uint64_t kLargestBlockKib = uint64_t{64} << 10U;
 constexpr size_t kMostBlockSizes = 10'000;
+// Of the table that is printed at the end; a row has some 200 bytes.
+constexpr size_t kMostCsvBytes = size_t{64} << 20U;
 constexpr uint64_t kLongestDelayUs = uint64_t{3600} * 1'000'000;
 constexpr int64_t kLongestRunS = int64_t{3650} * 86'400;
 
@@ -372,11 +374,7 @@ int MeasureByVariables(MqldtFlags flags, CommandLine& line) {
     // Alone it has the directory itself even for a sweep over block sizes.
     code = Measure(flags, line);
   }
-  line.out << Banner("CSV Results ");
-  // A pipe or a terminal would wait for text, and gives back nothing of what was written to it.
-  std::error_code error;
-  if (std::filesystem::is_regular_file(options.csv_file, error)) line.out << std::ifstream(options.csv_file).rdbuf();
-  line.out << std::flush;
+  line.out << Banner("CSV Results ") << ReadFile(options.csv_file, kMostCsvBytes).value_or("") << std::flush;
   return code;
 }
 

@@ -194,9 +194,7 @@ void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
 absl::Status ViewFlags::Read() {
   if (!interval_text.empty()) {
     const absl::StatusOr<int64_t> interval = ParseDuration(interval_text);
-    if (!interval.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--interval: ", std::string(interval.status().message())));
-    }
+    if (!interval.ok()) return WithContext("--interval", interval.status());
     if (*interval < kNsPerSecond || *interval > kMaxIntervalNs || *interval % kNsPerSecond != 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("--interval: ", interval_text, " is not a number of whole seconds from 1 to 86400"));

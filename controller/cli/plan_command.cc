@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -25,7 +26,6 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
 namespace {
@@ -48,7 +48,7 @@ auto ReadEach(const char* option, const std::vector<std::string>& paths, size_t 
               CommandLine& line, bool& good) {
   std::vector<typename decltype(read("", ""))::value_type> each;
   for (const std::string& path : paths) {
-    const absl::StatusOr<std::string> text = ReadTextFile(path, most_bytes);
+    const absl::StatusOr<std::string> text = ReadFile(path, most_bytes, FileKind::kAny);
     if (!text.ok()) {
       PrintError(line, WithOption(option, text.status()), Exit::kWrong);
       good = false;

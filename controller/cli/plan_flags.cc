@@ -7,11 +7,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/files.h"
+#include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
-#include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
 namespace {
@@ -207,7 +208,7 @@ absl::Status PlanFlags::ApplyHosts(v1::TestPlan& plan) const {
   }
   if (hosts_file_->count() > 0) {
     const std::string& path = hosts_file_->results().back();
-    const auto text = ReadTextFile(path, kMaxHostsFileBytes);
+    const auto text = ReadFile(path, kMaxHostsFileBytes, FileKind::kAny);
     if (!text.ok()) return WithOption("hosts-file", text.status());
     const auto listed = ReadHostsFile(*text, path);
     if (!listed.ok()) return WithOption("hosts-file", listed.status());

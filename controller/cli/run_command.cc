@@ -242,10 +242,9 @@ class Run {
                                                     turn_ != nullptr ? turn_->beside_key : "");
         },
         clock_, events_);
-    const bool child = plan_.hosts().empty();
     for (const auto& host : fleet_->hosts()) {
       host->directories = directories[host->index].size();
-      if (child || access_.launch.ssh()) host->launch = child ? v1::AGENT_LAUNCH_CHILD : v1::AGENT_LAUNCH_SSH;
+      host->launch = access_.launch.kind(!plan_.hosts().empty()).recorded;
     }
     fleet_->DescribeAll(directories, plan_.lease_ns());
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
@@ -372,7 +371,7 @@ class Run {
       const std::string list =
           plan_.hosts().empty()
               ? ""
-              : absl::StrCat(" --hosts ", ShellQuoted(absl::StrJoin(addresses, ",")), launcher_->Options());
+              : absl::StrCat(" --hosts ", ShellQuoted(absl::StrJoin(addresses, ",")), access_.launch.OnCommandLine());
       absl::StrAppend(
           &text, SanitizeForTerminal(absl::StrCat("Files kept in ", dir == "/" ? "" : dir, "/plimsoll-", run_id_, "/")),
           "\n",

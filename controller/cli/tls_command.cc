@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -60,12 +61,7 @@ absl::StatusOr<std::string> ReadOwn(int directory, const std::string& name, cons
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a file of this user alone: move it away if another user may have put it there"));
   }
-  std::string text(kMaxPemBytes + 1, '\0');
-  const ssize_t got = read(file.get(), text.data(), text.size());
-  if (got < 0) return PosixError("read", path, errno);
-  if (static_cast<size_t>(got) > kMaxPemBytes) return absl::InvalidArgumentError(absl::StrCat(path, " is too large"));
-  text.resize(static_cast<size_t>(got));
-  return text;
+  return ReadRest(file.get(), path, kMaxPemBytes);
 }
 
 // A directory that is this user's alone, held open: whatever becomes of its path, files are read and made in this one.
@@ -185,10 +181,7 @@ absl::Status TlsDirectory::OpenAuthority(int64_t now_s, int days) {
   PLIMSOLL_ASSIGN_OR_RETURN(pem.cert_pem, ReadOwn(directory_.get(), "ca.crt", PathOf("ca.crt")));
   PLIMSOLL_ASSIGN_OR_RETURN(pem.key_pem, ReadOwn(directory_.get(), "ca.key", PathOf("ca.key")));
   auto loaded = CertificateAuthority::Load(pem, now_s);
-  if (!loaded.ok()) {
-    return {loaded.status().code(),
-            absl::StrCat(PathOf("ca.crt"), " and ca.key: ", std::string(loaded.status().message()))};
-  }
+  if (!loaded.ok()) return WithContext(PathOf("ca.crt") + " and ca.key", loaded.status());
   authority_ = *std::move(loaded);
   return absl::OkStatus();
 }
@@ -223,9 +216,7 @@ absl::StatusOr<std::string> NameOf(const std::string& address) {
 
 absl::StatusOr<std::vector<std::string>> HostNames(const std::string& list) {
   const auto addresses = ParseHostList(list);
-  if (!addresses.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--hosts: ", std::string(addresses.status().message())));
-  }
+  if (!addresses.ok()) return WithContext("--hosts", addresses.status());
   std::vector<std::string> names;
   for (const std::string& address : *addresses) {
     PLIMSOLL_ASSIGN_OR_RETURN(const std::string name, NameOf(address));

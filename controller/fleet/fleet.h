@@ -18,21 +18,9 @@ namespace plimsoll {
 
 // One host. Touched by the coordinating thread only.
 struct Host {
-  // kPlacing: it makes its directory; kPlaced: it has, and the others are awaited; kLooking: it looks for theirs;
-  // kFilling: it fills its extents.
-  enum class Phase {
-    kKnown,
-    kPlacing,
-    kPlaced,
-    kLooking,
-    kFilling,
-    kReady,
-    kArmed,
-    kRunning,
-    kReleasing,
-    kGone,
-    kLost
-  };
+  // Of its session. kPlacing: it makes its directory; kPlaced: it has, and the others are awaited; kLooking: it looks
+  // for theirs; kFilling: it makes its files; kReady: it does what the course orders.
+  enum class Phase { kKnown, kPlacing, kPlaced, kLooking, kFilling, kReady, kReleasing, kGone, kLost };
 
   size_t index = 0;
   std::string address;
@@ -70,10 +58,6 @@ struct Host {
   std::optional<v1::Placed> placed;
   uint64_t prepare_done_bytes = 0;
   uint64_t prepare_total_bytes = 0;
-  std::optional<v1::Armed> armed;
-  bool step_done = false;
-  // Why its writers ended the step early; empty: they did not.
-  std::string step_stopped;
   // The first fault that it reported; its writers have stopped.
   std::optional<v1::Fault> fault;
   std::optional<v1::Released> released;

@@ -142,13 +142,13 @@ std::vector<CatalogEntry> MakeCatalog() {
        .proves = "a synchronous write that was acknowledged is there after the storage's server has restarted",
        .hosts = 1,
        .decides = true,
-       .faults = {CheckField::Fault::kRestartServer},
+       .faults = {FsckField::Fault::kRestartServer},
        .run = CheckDataDsyncSurvivesServerRestart},
       {.name = "lock.after-server-restart",
        .requirement = kExclusive,
        .level = kFull,
        .proves = "a lock is still its holder's after the storage's server has restarted",
-       .faults = {CheckField::Fault::kRestartServer},
+       .faults = {FsckField::Fault::kRestartServer},
        .run = CheckLockAfterServerRestart},
       // Last: a host is lost by it.
       {.name = "lock.released-at-host-death",
@@ -156,20 +156,20 @@ std::vector<CatalogEntry> MakeCatalog() {
        .level = kFull,
        .proves = "the lock of a host that dies is granted to another host before the dead one has restarted",
        .decides = true,
-       .faults = {CheckField::Fault::kKillHost, CheckField::Fault::kRestoreHost},
+       .faults = {FsckField::Fault::kKillHost, FsckField::Fault::kRestoreHost},
        .run = CheckLockReleasedAtHostDeath},
   };
 }
 
 }  // namespace
 
-const std::vector<CatalogEntry>& CheckCatalog() {
+const std::vector<CatalogEntry>& FsckCatalog() {
   static const std::vector<CatalogEntry> catalog = MakeCatalog();
   return catalog;
 }
 
 uint32_t CatalogFiles() {
-  return static_cast<uint32_t>(CheckCatalog().size()) * kFilesPerCheck;
+  return static_cast<uint32_t>(FsckCatalog().size()) * kFilesPerCheck;
 }
 
 uint32_t CatalogProcesses(v1::CheckLevel level) {
@@ -177,11 +177,11 @@ uint32_t CatalogProcesses(v1::CheckLevel level) {
   return std::max(kCapacityProcesses, kStormProcessesPerHost) + kQuickProcesses;
 }
 
-std::string FaultOption(CheckField::Fault fault) {
+std::string FaultOption(FsckField::Fault fault) {
   switch (fault) {
-    case CheckField::Fault::kKillHost:
+    case FsckField::Fault::kKillHost:
       return "--kill-host";
-    case CheckField::Fault::kRestoreHost:
+    case FsckField::Fault::kRestoreHost:
       return "--restore-host";
     default:
       return "--restart-server";
@@ -250,15 +250,15 @@ void SkipCheck(const std::string& reason, v1::CheckResult& result) {
 }
 
 // The first option that the check needs and that was not given; empty: none.
-std::string MissingOption(const CheckField& field, const CatalogEntry& entry) {
-  for (const CheckField::Fault fault : entry.faults) {
+std::string MissingOption(const FsckField& field, const CatalogEntry& entry) {
+  for (const FsckField::Fault fault : entry.faults) {
     if (!field.CanProvoke(fault)) return FaultOption(fault);
   }
   return "";
 }
 
 const CatalogEntry* FindEntry(const std::string& name) {
-  for (const CatalogEntry& entry : CheckCatalog()) {
+  for (const CatalogEntry& entry : FsckCatalog()) {
     if (entry.name == name) return &entry;
   }
   return nullptr;
@@ -309,12 +309,12 @@ v1::CheckRequirementResult JudgeRequirement(v1::CheckRequirement requirement, co
 
 }  // namespace
 
-std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, const std::set<std::string>& only,
+std::vector<v1::CheckResult> RunChecks(FsckField& field, v1::CheckLevel level, const std::set<std::string>& only,
                                        const std::function<void(const CatalogEntry&)>& announce) {
   std::vector<v1::CheckResult> results;
   uint32_t next_process = 0;
   uint32_t index = 0;
-  for (const CatalogEntry& entry : CheckCatalog()) {
+  for (const CatalogEntry& entry : FsckCatalog()) {
     v1::CheckResult& result = results.emplace_back();
     result.set_name(entry.name);
     result.set_requirement(entry.requirement);
@@ -335,9 +335,9 @@ std::vector<v1::CheckResult> RunChecks(CheckField& field, v1::CheckLevel level, 
       announce(entry);
       const int64_t begin_ns = field.NowNs();
       {
-        CheckRun run(field, own_index, next_process, result);
-        entry.run(run);
-        if (field.over()) run.Undecided("the check was ended early");
+        FsckCheck check(field, own_index, next_process, result);
+        entry.run(check);
+        if (field.over()) check.Undecided("the check was ended early");
       }
       if (result.outcome() == v1::CHECK_OUTCOME_UNSPECIFIED) result.set_outcome(v1::CHECK_OUTCOME_PASS);
       result.set_duration_ns(field.NowNs() - begin_ns);
@@ -387,7 +387,7 @@ void AddCheck(const v1::CheckResult& check, std::string& out) {
 
 }  // namespace
 
-std::string RenderCheckText(const v1::CheckReport& report) {
+std::string RenderFsckText(const v1::CheckReport& report) {
   std::string out = absl::StrCat("Verdict   ", VerdictName(report.verdict()), "  (level ", LevelName(report.level()),
                                  ", ", SanitizeForTerminal(report.directory()), ")\n\nRequirements\n");
   for (const v1::CheckRequirementResult& requirement : report.requirements()) AddRequirement(requirement, out);
@@ -417,7 +417,7 @@ JUnitCase::Kind KindOf(const v1::CheckResult& check) {
     case v1::CHECK_OUTCOME_UNDECIDED:
       return JUnitCase::Kind::kError;
     case v1::CHECK_OUTCOME_UNSUPPORTED:
-      for (const CatalogEntry& entry : CheckCatalog()) {
+      for (const CatalogEntry& entry : FsckCatalog()) {
         if (entry.name == check.name() && entry.needed) return JUnitCase::Kind::kFailure;
       }
       return JUnitCase::Kind::kSkipped;

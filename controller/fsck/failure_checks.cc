@@ -25,11 +25,11 @@ constexpr int64_t kHostDeathLimitNs = 300 * kNsPerSecond;
 constexpr int64_t kBackLimitNs = 300 * kNsPerSecond;
 constexpr int64_t kPollAtFailureNs = 100 * kNsPerMs;
 
-v1::CheckCommand RestartStream(const CheckRun& run, uint32_t handle) {
+v1::CheckCommand RestartStream(const FsckCheck& check, uint32_t handle) {
   v1::CheckCommand command;
   command.mutable_stream()->add_handles(handle);
   command.mutable_stream()->set_pages(kRestartPages);
-  command.mutable_stream()->set_epoch(run.epoch());
+  command.mutable_stream()->set_epoch(check.epoch());
   command.mutable_stream()->set_limit_ns(kRestartCallNs);
   return command;
 }
@@ -45,93 +45,93 @@ v1::CheckCommand PollCommand(int64_t limit_ns) {
 
 // Has the server restarted, while a process writes all the time: a command beside which the writes went on restarted
 // nothing. `witness` has file 1 open. `just_before` is called right before the command.
-void RestartServer(CheckRun& run, const CheckedProcess& witness, const std::function<void()>& just_before,
+void RestartServer(FsckCheck& check, const CheckedProcess& witness, const std::function<void()>& just_before,
                    const std::function<void()>& lost_file) {
-  const uint64_t writing = run.Send(witness, RestartStream(run, 1), 2 * kRestartCallNs);
+  const uint64_t writing = check.Send(witness, RestartStream(check, 1), 2 * kRestartCallNs);
   // Opens its file before: a server in its time of grace takes no new ones.
-  const CheckedProcess after = run.Start(witness.host);
-  run.Open(after, witness.host, CheckRun::How::kDirect);
-  if (run.over()) return;
-  run.field().Pause(kBeforeRestartNs);
+  const CheckedProcess after = check.Start(witness.host);
+  check.Open(after, witness.host, FsckCheck::How::kDirect);
+  if (check.over()) return;
+  check.field().Pause(kBeforeRestartNs);
   just_before();
-  if (run.over()) return;
-  const absl::Status status = run.field().Provoke(CheckField::Fault::kRestartServer, 0);
-  if (!status.ok()) return run.Undecided(absl::StrCat("--restart-server: ", std::string(status.message())));
+  if (check.over()) return;
+  const absl::Status status = check.field().Provoke(FsckField::Fault::kRestartServer, 0);
+  if (!status.ok()) return check.Undecided(absl::StrCat("--restart-server: ", std::string(status.message())));
   // Until it writes again: one more page, behind all that waits.
-  run.field().Pause(kBeforeRestartNs);
+  check.field().Pause(kBeforeRestartNs);
   v1::CheckCommand write;
   write.mutable_write()->set_first(kRestartPages);
   write.mutable_write()->set_count(1);
-  write.mutable_write()->set_epoch(run.epoch());
+  write.mutable_write()->set_epoch(check.epoch());
   write.mutable_write()->set_sequence(1);
   write.set_process(after.number);
   write.set_timeout_ns(kRestartCallNs);
-  const v1::CheckAnswer wrote = run.field().Await(run.field().Send(after.host, write));
+  const v1::CheckAnswer wrote = check.field().Await(check.field().Send(after.host, write));
   // A file that the server lost is none to write to; `lost_file` looks whether it did.
   if (wrote.code() != 0) {
     if (wrote.error_number() == EIO || wrote.error_number() == ESTALE) lost_file();
-    run.Undecided(absl::StrCat(run.label(after.host), ": ", wrote.message()));
+    check.Undecided(absl::StrCat(check.label(after.host), ": ", wrote.message()));
   }
-  if (!run.over()) run.field().Pause(kBeforeRestartNs);
-  const v1::CheckAnswer killed = run.Kill(witness);
-  if (run.over() || writing == 0) return;
+  if (!check.over()) check.field().Pause(kBeforeRestartNs);
+  const v1::CheckAnswer killed = check.Kill(witness);
+  if (check.over() || writing == 0) return;
   const double gap_s = static_cast<double>(killed.longest_gap_ns()) / kNsPerSecond;
   if (killed.longest_gap_ns() < kOutageNs) {
-    run.Undecided(
+    check.Undecided(
         absl::StrFormat("--restart-server restarted nothing that writes depend on: the longest gap between %d "
                         "writes beside it was %.3f s",
                         killed.acknowledged(), gap_s));
   }
-  run.Note(absl::StrFormat("writes stalled for %.1f s while the server restarted", gap_s));
+  check.Note(absl::StrFormat("writes stalled for %.1f s while the server restarted", gap_s));
 }
 
 // Opens the file of a writer after the restart. Its name was made durable and its first page written synchronously, and
 // another process has opened it before: where it is gone, or empty, so is what was acknowledged.
-void OpenAfterRestart(CheckRun& run, const CheckedProcess& reader, size_t writer, uint64_t acknowledged) {
-  if (run.over()) return;
+void OpenAfterRestart(FsckCheck& check, const CheckedProcess& reader, size_t writer, uint64_t acknowledged) {
+  if (check.over()) return;
   v1::CheckCommand open;
-  open.mutable_open()->set_host(run.label(writer));
-  open.mutable_open()->set_file(run.file());
+  open.mutable_open()->set_host(check.label(writer));
+  open.mutable_open()->set_file(check.file());
   open.mutable_open()->set_direct(true);
   open.set_process(reader.number);
   open.set_timeout_ns(kRestartCallNs);
-  const v1::CheckAnswer opened = run.field().Await(run.field().Send(reader.host, open));
+  const v1::CheckAnswer opened = check.field().Await(check.field().Send(reader.host, open));
   switch (static_cast<absl::StatusCode>(opened.code())) {
     case absl::StatusCode::kOk:
       return;
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kDataLoss:
-      return run.Fail(absl::StrCat("acknowledged write lost: ", run.label(reader.host), ": ", opened.message(), "; ",
-                                   run.label(writer), " had acknowledged ", FormatCount(acknowledged),
-                                   " writes to that file, which was opened before the restart"));
+      return check.Fail(absl::StrCat("acknowledged write lost: ", check.label(reader.host), ": ", opened.message(),
+                                     "; ", check.label(writer), " had acknowledged ", FormatCount(acknowledged),
+                                     " writes to that file, which was opened before the restart"));
     default:
-      return run.Undecided(absl::StrCat(run.label(reader.host), ": ", opened.message()));
+      return check.Undecided(absl::StrCat(check.label(reader.host), ": ", opened.message()));
   }
 }
 
 }  // namespace
 
-void CheckDataDsyncSurvivesServerRestart(CheckRun& run) {
-  const size_t last = run.hosts() - 1;
-  const CheckedProcess witness = run.Start(last);
-  run.Open(witness, last, CheckRun::How::kDirect, 1);
-  const std::vector<CheckedProcess> writers = run.StartAll();
+void CheckDataDsyncSurvivesServerRestart(FsckCheck& check) {
+  const size_t last = check.hosts() - 1;
+  const CheckedProcess witness = check.Start(last);
+  check.Open(witness, last, FsckCheck::How::kDirect, 1);
+  const std::vector<CheckedProcess> writers = check.StartAll();
   for (const CheckedProcess& writer : writers) {
-    run.Open(writer, writer.host, CheckRun::How::kDirect);
-    const CheckedProcess reader = run.Start(run.hosts() > 1 ? run.Other(writer.host) : writer.host);
-    run.Open(reader, writer.host, CheckRun::How::kDirect);
-    run.Kill(reader);
-    run.Send(writer, RestartStream(run, 0), 2 * kRestartCallNs);
+    check.Open(writer, writer.host, FsckCheck::How::kDirect);
+    const CheckedProcess reader = check.Start(check.hosts() > 1 ? check.Other(writer.host) : writer.host);
+    check.Open(reader, writer.host, FsckCheck::How::kDirect);
+    check.Kill(reader);
+    check.Send(writer, RestartStream(check, 0), 2 * kRestartCallNs);
   }
   std::vector<uint64_t> acknowledged;
   uint64_t total = 0;
-  const auto open_all = [&run, &writers, &acknowledged] {
+  const auto open_all = [&check, &writers, &acknowledged] {
     for (const CheckedProcess& writer : writers) {
-      for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
-        const CheckedProcess reader = run.Start(host);
-        OpenAfterRestart(run, reader, writer.host, acknowledged[writer.host]);
-        run.Kill(reader);
+      for (size_t host = 0; host < check.hosts() && !check.over(); ++host) {
+        const CheckedProcess reader = check.Start(host);
+        OpenAfterRestart(check, reader, writer.host, acknowledged[writer.host]);
+        check.Kill(reader);
       }
     }
   };
@@ -139,88 +139,90 @@ void CheckDataDsyncSurvivesServerRestart(CheckRun& run) {
   // server could write out what it should have written before.
   const auto end_writers = [&] {
     for (const CheckedProcess& writer : writers) {
-      acknowledged.push_back(run.Kill(writer).acknowledged());
+      acknowledged.push_back(check.Kill(writer).acknowledged());
       total += acknowledged.back();
-      if (acknowledged.back() == 0) run.Undecided(absl::StrCat(run.label(writer.host), " acknowledged no write"));
+      if (acknowledged.back() == 0) check.Undecided(absl::StrCat(check.label(writer.host), " acknowledged no write"));
     }
   };
-  RestartServer(run, witness, end_writers, open_all);
+  RestartServer(check, witness, end_writers, open_all);
   for (const CheckedProcess& writer : writers) {
-    for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
-      const CheckedProcess reader = run.Start(host);
-      OpenAfterRestart(run, reader, writer.host, acknowledged[writer.host]);
+    for (size_t host = 0; host < check.hosts() && !check.over(); ++host) {
+      const CheckedProcess reader = check.Start(host);
+      OpenAfterRestart(check, reader, writer.host, acknowledged[writer.host]);
       v1::CheckCommand read;
       read.mutable_read()->set_count(kRestartPages);
-      const v1::CheckAnswer answer = run.Ask(reader, std::move(read), kRestartCallNs);
-      JudgeStream(run, reader, writer.host, answer, kRestartPages, acknowledged[writer.host]);
-      run.Kill(reader);
+      const v1::CheckAnswer answer = check.Ask(reader, std::move(read), kRestartCallNs);
+      JudgeStream(check, reader, writer.host, answer, kRestartPages, acknowledged[writer.host]);
+      check.Kill(reader);
     }
   }
-  run.Note(absl::StrCat(FormatCount(total), " writes were acknowledged just before the server restarted; the last one ",
-                        "of each page is there, on every host"));
+  check.Note(absl::StrCat(FormatCount(total),
+                          " writes were acknowledged just before the server restarted; the last one ",
+                          "of each page is there, on every host"));
 }
 
-void CheckLockAfterServerRestart(CheckRun& run) {
-  const CheckedProcess holder = run.Start(0);
-  const CheckedProcess other = run.Start(run.Other(0));
-  const CheckedProcess witness = run.Start(other.host);
-  run.Open(holder, 0, CheckRun::How::kDirect);
-  run.Open(other, 0, CheckRun::How::kDirect);
-  run.Open(witness, witness.host, CheckRun::How::kDirect, 1);
-  run.MustGet(holder);
-  run.MustBeRefused(other, holder);
-  RestartServer(run, witness, [] {}, [] {});
-  const v1::CheckAnswer tried = run.Ask(other, PollCommand(kWatchAfterRestartNs), kRestartCallNs);
+void CheckLockAfterServerRestart(FsckCheck& check) {
+  const CheckedProcess holder = check.Start(0);
+  const CheckedProcess other = check.Start(check.Other(0));
+  const CheckedProcess witness = check.Start(other.host);
+  check.Open(holder, 0, FsckCheck::How::kDirect);
+  check.Open(other, 0, FsckCheck::How::kDirect);
+  check.Open(witness, witness.host, FsckCheck::How::kDirect, 1);
+  check.MustGet(holder);
+  check.MustBeRefused(other, holder);
+  RestartServer(check, witness, [] {}, [] {});
+  const v1::CheckAnswer tried = check.Ask(other, PollCommand(kWatchAfterRestartNs), kRestartCallNs);
   if (tried.code() == 0 && tried.granted()) {
-    run.Fail(absl::StrCat("granted twice: ", run.label(other.host), " was granted the lock that ", run.label(0),
-                          " held when the server restarted, and had not released"));
+    check.Fail(absl::StrCat("granted twice: ", check.label(other.host), " was granted the lock that ", check.label(0),
+                            " held when the server restarted, and had not released"));
   }
-  run.MustStillWrite(holder, "after the restart", kRestartCallNs);
-  run.Note(absl::StrCat("refused to the other host for ", FormatDuration(kWatchAfterRestartNs),
-                        " after the restart; its holder writes on"));
+  check.MustStillWrite(holder, "after the restart", kRestartCallNs);
+  check.Note(absl::StrCat("refused to the other host for ", FormatDuration(kWatchAfterRestartNs),
+                          " after the restart; its holder writes on"));
 }
 
-void CheckLockReleasedAtHostDeath(CheckRun& run) {
-  const size_t victim = run.hosts() - 1;
-  const CheckedProcess holder = run.Start(victim);
+void CheckLockReleasedAtHostDeath(FsckCheck& check) {
+  const size_t victim = check.hosts() - 1;
+  const CheckedProcess holder = check.Start(victim);
   // The lock's file is that of a host that stays.
-  const CheckedProcess waiter = run.Start(run.Other(victim));
-  run.Open(holder, waiter.host, CheckRun::How::kDirect);
-  run.Open(waiter, waiter.host, CheckRun::How::kDirect);
-  run.MustGet(holder);
-  run.MustBeRefused(waiter, holder);
-  const std::string boot_id = run.field().BootId(victim);
-  const uint64_t waiting = run.Send(waiter, PollCommand(kHostDeathLimitNs), kHostDeathLimitNs + CheckRun::kCallNs);
-  if (run.over()) return;
-  run.field().Pause(kBeforeRestartNs);
-  run.field().ExpectLoss(victim);
-  const int64_t begin_ns = run.field().NowNs();
-  const absl::Status killed = run.field().Provoke(CheckField::Fault::kKillHost, victim);
-  if (!killed.ok()) run.Undecided(absl::StrCat("--kill-host: ", std::string(killed.message())));
-  const v1::CheckAnswer granted = run.Await(waiter, waiting);
-  const absl::Status restored = run.field().Provoke(CheckField::Fault::kRestoreHost, victim);
-  if (!restored.ok()) run.Undecided(absl::StrCat("--restore-host: ", std::string(restored.message())));
-  if (run.over()) return;
+  const CheckedProcess waiter = check.Start(check.Other(victim));
+  check.Open(holder, waiter.host, FsckCheck::How::kDirect);
+  check.Open(waiter, waiter.host, FsckCheck::How::kDirect);
+  check.MustGet(holder);
+  check.MustBeRefused(waiter, holder);
+  const std::string boot_id = check.field().BootId(victim);
+  const uint64_t waiting = check.Send(waiter, PollCommand(kHostDeathLimitNs), kHostDeathLimitNs + FsckCheck::kCallNs);
+  if (check.over()) return;
+  check.field().Pause(kBeforeRestartNs);
+  check.field().ExpectLoss(victim);
+  const int64_t begin_ns = check.field().NowNs();
+  const absl::Status killed = check.field().Provoke(FsckField::Fault::kKillHost, victim);
+  if (!killed.ok()) check.Undecided(absl::StrCat("--kill-host: ", std::string(killed.message())));
+  const v1::CheckAnswer granted = check.Await(waiter, waiting);
+  const absl::Status restored = check.field().Provoke(FsckField::Fault::kRestoreHost, victim);
+  if (!restored.ok()) check.Undecided(absl::StrCat("--restore-host: ", std::string(restored.message())));
+  if (check.over()) return;
   if (!granted.granted()) {
-    run.Fail(absl::StrCat("never released: ", run.label(waiter.host), " was not granted the lock within ",
-                          FormatDuration(kHostDeathLimitNs), " of the death of ", run.label(victim)));
+    check.Fail(absl::StrCat("never released: ", check.label(waiter.host), " was not granted the lock within ",
+                            FormatDuration(kHostDeathLimitNs), " of the death of ", check.label(victim)));
     return;
   }
-  const MappedMoment grant = run.field().ToLocal(waiter.host, granted.ended_ns());
+  const MappedMoment grant = check.field().ToLocal(waiter.host, granted.ended_ns());
   if (grant.local_ns + grant.error_ns < begin_ns) {
-    run.Fail(absl::StrCat("granted twice: ", run.label(waiter.host), " was granted the lock before ", run.label(victim),
-                          " was killed"));
+    check.Fail(absl::StrCat("granted twice: ", check.label(waiter.host), " was granted the lock before ",
+                            check.label(victim), " was killed"));
   }
   // The death of the agent alone would have released the lock by way of the host's own kernel.
-  const absl::StatusOr<std::string> back = run.field().AwaitBoot(victim, kBackLimitNs);
+  const absl::StatusOr<std::string> back = check.field().AwaitBoot(victim, kBackLimitNs);
   if (!back.ok()) {
-    run.Undecided(absl::StrCat(run.label(victim), " did not restart, so that its death is not certain: ",
-                               std::string(back.status().message())));
+    check.Undecided(absl::StrCat(check.label(victim), " did not restart, so that its death is not certain: ",
+                                 std::string(back.status().message())));
   } else if (*back == boot_id) {
-    run.Undecided(absl::StrCat("--kill-host did not kill ", run.label(victim), ": its kernel is the one from before"));
+    check.Undecided(
+        absl::StrCat("--kill-host did not kill ", check.label(victim), ": its kernel is the one from before"));
   }
-  run.Note(absl::StrFormat("granted %.1f s after the command that killed %s began",
-                           static_cast<double>(grant.local_ns - begin_ns) / kNsPerSecond, run.label(victim)));
+  check.Note(absl::StrFormat("granted %.1f s after the command that killed %s began",
+                             static_cast<double>(grant.local_ns - begin_ns) / kNsPerSecond, check.label(victim)));
 }
 
 }  // namespace plimsoll

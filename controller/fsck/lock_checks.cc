@@ -50,16 +50,16 @@ int64_t SaturatedSum(int64_t a, int64_t b) {
   return sum;
 }
 
-Span SpanOf(CheckRun& run, size_t host, int64_t from_ns, int64_t to_ns) {
-  const MappedMoment from = run.field().ToLocal(host, from_ns);
-  const MappedMoment to = run.field().ToLocal(host, to_ns);
+Span SpanOf(FsckCheck& check, size_t host, int64_t from_ns, int64_t to_ns) {
+  const MappedMoment from = check.field().ToLocal(host, from_ns);
+  const MappedMoment to = check.field().ToLocal(host, to_ns);
   return {SaturatedDifference(from.local_ns, from.error_ns), SaturatedSum(to.local_ns, to.error_ns)};
 }
 
 // The time in which a lock was held for certain: what is left of it when the clock's error is taken off.
-Span CertainSpanOf(CheckRun& run, size_t host, int64_t from_ns, int64_t to_ns) {
-  const MappedMoment from = run.field().ToLocal(host, from_ns);
-  const MappedMoment to = run.field().ToLocal(host, to_ns);
+Span CertainSpanOf(FsckCheck& check, size_t host, int64_t from_ns, int64_t to_ns) {
+  const MappedMoment from = check.field().ToLocal(host, from_ns);
+  const MappedMoment to = check.field().ToLocal(host, to_ns);
   return {SaturatedSum(from.local_ns, from.error_ns), SaturatedDifference(to.local_ns, to.error_ns)};
 }
 
@@ -74,11 +74,11 @@ v1::CheckCommand LockCommand(Kind::Kind kind, int64_t interval_ns, int64_t limit
 }
 
 // Takes a range that only touches what others hold.
-void MustNotConflict(CheckRun& run, const CheckedProcess& process, uint64_t start, uint64_t length) {
-  const v1::CheckAnswer answer = run.Lock(process, Kind::KIND_TRY, start, length);
+void MustNotConflict(FsckCheck& check, const CheckedProcess& process, uint64_t start, uint64_t length) {
+  const v1::CheckAnswer answer = check.Lock(process, Kind::KIND_TRY, start, length);
   if (answer.code() == 0 && !answer.granted()) {
-    run.Fail(absl::StrCat("refused: ", run.label(process.host), " was refused bytes from ", start,
-                          ", which overlap with no lock"));
+    check.Fail(absl::StrCat("refused: ", check.label(process.host), " was refused bytes from ", start,
+                            ", which overlap with no lock"));
   }
 }
 
@@ -88,20 +88,20 @@ const char* Mode(bool shared) {
 
 // What `asker` gets beside the lock of `holder`, and what F_GETLK reports to it, where each is shared or exclusive:
 // only two shared ones go together.
-void MustAgree(CheckRun& run, const CheckedProcess& asker, bool asked_shared, const CheckedProcess& holder,
+void MustAgree(FsckCheck& check, const CheckedProcess& asker, bool asked_shared, const CheckedProcess& holder,
                bool held_shared) {
-  const std::string beside =
-      absl::StrCat(" ", Mode(asked_shared), " lock beside the ", Mode(held_shared), " one of ", run.label(holder.host));
+  const std::string beside = absl::StrCat(" ", Mode(asked_shared), " lock beside the ", Mode(held_shared), " one of ",
+                                          check.label(holder.host));
   const bool together = asked_shared && held_shared;
-  const v1::CheckAnswer seen = run.Lock(asker, Kind::KIND_TEST, 0, 1, asked_shared);
+  const v1::CheckAnswer seen = check.Lock(asker, Kind::KIND_TEST, 0, 1, asked_shared);
   if (seen.code() == 0 && seen.granted() != together) {
-    run.Fail(absl::StrCat(together ? "seen in the way" : "not seen", ": F_GETLK on ", run.label(asker.host), ", for a",
-                          asked_shared ? "" : "n", beside));
+    check.Fail(absl::StrCat(together ? "seen in the way" : "not seen", ": F_GETLK on ", check.label(asker.host),
+                            ", for a", asked_shared ? "" : "n", beside));
   }
-  const v1::CheckAnswer got = run.Lock(asker, Kind::KIND_TRY, 0, 1, asked_shared);
+  const v1::CheckAnswer got = check.Lock(asker, Kind::KIND_TRY, 0, 1, asked_shared);
   if (got.code() == 0 && got.granted() != together) {
-    run.Fail(absl::StrCat(together ? "refused: " : "granted twice: ", run.label(asker.host),
-                          together ? " was refused its" : " was granted its", beside));
+    check.Fail(absl::StrCat(together ? "refused: " : "granted twice: ", check.label(asker.host),
+                            together ? " was refused its" : " was granted its", beside));
   }
 }
 
@@ -110,56 +110,56 @@ enum class ReleaseBy { kUnlock, kDie };
 
 // `waiter` waits for the lock of `holder`, which releases it: it must be granted, soon, and not before. Returns how
 // late, at most.
-int64_t HandOver(CheckRun& run, const CheckedProcess& holder, const CheckedProcess& waiter, Kind::Kind kind,
+int64_t HandOver(FsckCheck& check, const CheckedProcess& holder, const CheckedProcess& waiter, Kind::Kind kind,
                  ReleaseBy by) {
-  run.MustGet(holder);
-  run.MustBeRefused(waiter, holder);
+  check.MustGet(holder);
+  check.MustBeRefused(waiter, holder);
   const uint64_t waiting =
-      run.Send(waiter, LockCommand(kind, kPollNs, kReleaseLimitNs), kReleaseLimitNs + CheckRun::kCallNs);
-  if (!run.over()) run.field().Pause(kSettleNs);
-  const v1::CheckAnswer given = by == ReleaseBy::kDie ? run.Kill(holder) : run.Lock(holder, Kind::KIND_UNLOCK);
-  const v1::CheckAnswer granted = run.Await(waiter, waiting);
-  if (run.over() || granted.code() != 0) return 0;
+      check.Send(waiter, LockCommand(kind, kPollNs, kReleaseLimitNs), kReleaseLimitNs + FsckCheck::kCallNs);
+  if (!check.over()) check.field().Pause(kSettleNs);
+  const v1::CheckAnswer given = by == ReleaseBy::kDie ? check.Kill(holder) : check.Lock(holder, Kind::KIND_UNLOCK);
+  const v1::CheckAnswer granted = check.Await(waiter, waiting);
+  if (check.over() || granted.code() != 0) return 0;
   const std::string what = by == ReleaseBy::kDie ? "was killed" : "unlocked";
   if (!granted.granted()) {
-    run.Fail(absl::StrCat("never released: ", run.label(waiter.host), " was not granted the lock within ",
-                          FormatDuration(kReleaseLimitNs), " after ", run.label(holder.host), "'s holder ", what));
+    check.Fail(absl::StrCat("never released: ", check.label(waiter.host), " was not granted the lock within ",
+                            FormatDuration(kReleaseLimitNs), " after ", check.label(holder.host), "'s holder ", what));
     return 0;
   }
-  const Span grant = SpanOf(run, waiter.host, granted.ended_ns(), granted.ended_ns());
-  const Span release = SpanOf(run, holder.host, given.started_ns(), given.ended_ns());
+  const Span grant = SpanOf(check, waiter.host, granted.ended_ns(), granted.ended_ns());
+  const Span release = SpanOf(check, holder.host, given.started_ns(), given.ended_ns());
   if (grant.latest_ns < release.earliest_ns) {
-    run.Fail(absl::StrCat("granted twice: ", run.label(waiter.host), " was granted the lock before ",
-                          run.label(holder.host), "'s holder ", what));
+    check.Fail(absl::StrCat("granted twice: ", check.label(waiter.host), " was granted the lock before ",
+                            check.label(holder.host), "'s holder ", what));
   }
   // So that what comes next does not depend on how locks of the dead are treated.
-  run.Unlock(waiter);
+  check.Unlock(waiter);
   return std::max<int64_t>(0, SaturatedDifference(grant.latest_ns, release.earliest_ns));
 }
 
 // Every host waits once for its neighbour.
-void CheckWait(CheckRun& run, Kind::Kind kind, std::vector<ReleaseBy> ways) {
+void CheckWait(FsckCheck& check, Kind::Kind kind, std::vector<ReleaseBy> ways) {
   for (const ReleaseBy by : ways) {
     int64_t latest_ns = 0;
-    for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
-      const CheckedProcess waiter = run.Start(host);
-      const CheckedProcess holder = run.Start(run.Other(host));
-      run.Open(waiter, 0, CheckRun::How::kBuffered);
-      run.Open(holder, 0, CheckRun::How::kBuffered);
-      latest_ns = std::max(latest_ns, HandOver(run, holder, waiter, kind, by));
-      run.Kill(waiter);
-      if (by == ReleaseBy::kUnlock) run.Kill(holder);
+    for (size_t host = 0; host < check.hosts() && !check.over(); ++host) {
+      const CheckedProcess waiter = check.Start(host);
+      const CheckedProcess holder = check.Start(check.Other(host));
+      check.Open(waiter, 0, FsckCheck::How::kBuffered);
+      check.Open(holder, 0, FsckCheck::How::kBuffered);
+      latest_ns = std::max(latest_ns, HandOver(check, holder, waiter, kind, by));
+      check.Kill(waiter);
+      if (by == ReleaseBy::kUnlock) check.Kill(holder);
     }
-    run.Note(absl::StrCat("granted at most ", Seconds(latest_ns), " after the holder ",
-                          by == ReleaseBy::kDie ? "was killed" : "unlocked"));
+    check.Note(absl::StrCat("granted at most ", Seconds(latest_ns), " after the holder ",
+                            by == ReleaseBy::kDie ? "was killed" : "unlocked"));
     if (kind == Kind::KIND_WAIT && latest_ns > kNsPerSecond) {
-      run.Note("a queue manager that waits in F_SETLKW takes over as late; one that polls does not");
+      check.Note("a queue manager that waits in F_SETLKW takes over as late; one that polls does not");
     }
   }
 }
 
 // What the holders of a contended lock report must fit one holder at a time: every sequence once, and no two at once.
-void JudgeHolds(CheckRun& run, const std::vector<CheckedProcess>& processes,
+void JudgeHolds(FsckCheck& check, const std::vector<CheckedProcess>& processes,
                 const std::vector<v1::CheckAnswer>& answers, const v1::CheckAnswer& last) {
   uint64_t grants = 0;
   struct Hold {
@@ -174,10 +174,11 @@ void JudgeHolds(CheckRun& run, const std::vector<CheckedProcess>& processes,
       const size_t host = processes[i].host;
       const auto [other, first] = writers.emplace(hold.sequence(), host);
       if (!first) {
-        run.Fail(absl::StrCat("granted twice, or read stale under the lock: ", run.label(other->second), " and ",
-                              run.label(host), " both wrote number ", hold.sequence(), " while they held the lock"));
+        check.Fail(absl::StrCat("granted twice, or read stale under the lock: ", check.label(other->second), " and ",
+                                check.label(host), " both wrote number ", hold.sequence(),
+                                " while they held the lock"));
       }
-      holds.push_back({CertainSpanOf(run, host, hold.granted_ns(), hold.released_ns()), host});
+      holds.push_back({CertainSpanOf(check, host, hold.granted_ns(), hold.released_ns()), host});
     }
   }
   std::sort(holds.begin(), holds.end(),
@@ -187,226 +188,226 @@ void JudgeHolds(CheckRun& run, const std::vector<CheckedProcess>& processes,
     // Where the clocks' errors are longer than the hold, nothing is certain.
     if (hold.held.earliest_ns > hold.held.latest_ns) continue;
     if (before != nullptr && hold.held.earliest_ns < before->held.latest_ns) {
-      run.Fail(absl::StrCat("granted twice: ", run.label(before->host), " and ", run.label(hold.host),
-                            " held the lock at one time"));
+      check.Fail(absl::StrCat("granted twice: ", check.label(before->host), " and ", check.label(hold.host),
+                              " held the lock at one time"));
     }
     if (before == nullptr || hold.held.latest_ns > before->held.latest_ns) before = &hold;
   }
   if (last.code() == 0 && last.pages_size() == 1 && grants > 0) {
     const v1::CheckPage& page = last.pages(0);
-    if (page.state() != v1::CHECK_PAGE_STATE_WHOLE || page.epoch() != run.epoch() || page.sequence() != grants) {
-      run.Fail(absl::StrCat("granted twice, or read stale under the lock: ", FormatCount(grants),
-                            " increments under the lock, and the counter reads ", run.InWords(page)));
+    if (page.state() != v1::CHECK_PAGE_STATE_WHOLE || page.epoch() != check.epoch() || page.sequence() != grants) {
+      check.Fail(absl::StrCat("granted twice, or read stale under the lock: ", FormatCount(grants),
+                              " increments under the lock, and the counter reads ", check.InWords(page)));
     }
   }
-  if (grants == 0) run.Undecided("no process was ever granted the lock");
-  run.Note(absl::StrCat(FormatCount(grants), " times one of ", processes.size(),
-                        " processes held the lock, and every one of its increments is there"));
+  if (grants == 0) check.Undecided("no process was ever granted the lock");
+  check.Note(absl::StrCat(FormatCount(grants), " times one of ", processes.size(),
+                          " processes held the lock, and every one of its increments is there"));
 }
 
-void Contend(CheckRun& run, const std::vector<CheckedProcess>& processes, int64_t duration_ns) {
+void Contend(FsckCheck& check, const std::vector<CheckedProcess>& processes, int64_t duration_ns) {
   std::vector<uint64_t> sent;
   for (const CheckedProcess& process : processes) {
     v1::CheckCommand command;
     v1::CheckContend& contend = *command.mutable_contend();
     contend.set_byte(kContendByte);
-    contend.set_epoch(run.epoch());
+    contend.set_epoch(check.epoch());
     contend.set_limit_ns(duration_ns);
-    sent.push_back(run.Send(process, std::move(command), duration_ns + CheckRun::kCallNs));
+    sent.push_back(check.Send(process, std::move(command), duration_ns + FsckCheck::kCallNs));
   }
   std::vector<v1::CheckAnswer> answers;
-  for (size_t i = 0; i < processes.size(); ++i) answers.push_back(run.Await(processes[i], sent[i]));
-  const v1::CheckAnswer last = run.Read(processes[0], 0, 1);
-  if (!run.over()) JudgeHolds(run, processes, answers, last);
+  for (size_t i = 0; i < processes.size(); ++i) answers.push_back(check.Await(processes[i], sent[i]));
+  const v1::CheckAnswer last = check.Read(processes[0], 0, 1);
+  if (!check.over()) JudgeHolds(check, processes, answers, last);
 }
 
 }  // namespace
 
-void CheckLockExclusive(CheckRun& run) {
-  const std::vector<CheckedProcess> processes = run.StartAll();
-  for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kDirect);
+void CheckLockExclusive(FsckCheck& check) {
+  const std::vector<CheckedProcess> processes = check.StartAll();
+  for (const CheckedProcess& process : processes) check.Open(process, 0, FsckCheck::How::kDirect);
   int refused = 0;
   for (const CheckedProcess& holder : processes) {
-    run.MustGet(holder);
+    check.MustGet(holder);
     for (const CheckedProcess& other : processes) {
       if (other.number == holder.number) continue;
-      run.MustBeRefused(other, holder);
-      const v1::CheckAnswer seen = run.Lock(other, Kind::KIND_TEST);
+      check.MustBeRefused(other, holder);
+      const v1::CheckAnswer seen = check.Lock(other, Kind::KIND_TEST);
       if (seen.code() == 0 && seen.granted()) {
-        run.Fail(absl::StrCat("not seen: F_GETLK on ", run.label(other.host), " reports no lock while ",
-                              run.label(holder.host), " holds one"));
+        check.Fail(absl::StrCat("not seen: F_GETLK on ", check.label(other.host), " reports no lock while ",
+                                check.label(holder.host), " holds one"));
       }
       ++refused;
     }
-    run.Unlock(holder);
+    check.Unlock(holder);
   }
-  run.Note(absl::StrCat(refused, " attempts on locks that another host held were refused"));
-  Contend(run, processes, kContendNs);
+  check.Note(absl::StrCat(refused, " attempts on locks that another host held were refused"));
+  Contend(check, processes, kContendNs);
 }
 
-void CheckLockByteRanges(CheckRun& run) {
-  const std::vector<CheckedProcess> processes = run.StartAll();
-  for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kBuffered);
+void CheckLockByteRanges(FsckCheck& check) {
+  const std::vector<CheckedProcess> processes = check.StartAll();
+  for (const CheckedProcess& process : processes) check.Open(process, 0, FsckCheck::How::kBuffered);
   const CheckedProcess& a = processes[0];
-  const CheckedProcess& b = processes[run.Other(0)];
+  const CheckedProcess& b = processes[check.Other(0)];
   // The largest offset that a lock can begin at.
   constexpr uint64_t kFarthest = (uint64_t{1} << 63) - 2;
-  run.MustGet(a, 0, 10);
-  MustNotConflict(run, b, 10, 10);
-  run.MustBeRefused(b, a, 9, 1);
-  run.MustBeRefused(b, a, 9, 2);
-  run.MustBeRefused(a, b, 10, 1);
-  run.MustBeRefused(a, b, 5, 100);
+  check.MustGet(a, 0, 10);
+  MustNotConflict(check, b, 10, 10);
+  check.MustBeRefused(b, a, 9, 1);
+  check.MustBeRefused(b, a, 9, 2);
+  check.MustBeRefused(a, b, 10, 1);
+  check.MustBeRefused(a, b, 5, 100);
   // A hole in the middle, and what stays on both sides of it.
-  run.Unlock(a, 4, 2);
-  MustNotConflict(run, b, 4, 2);
-  run.MustBeRefused(b, a, 3, 1);
-  run.MustBeRefused(b, a, 6, 1);
-  run.MustBeRefused(a, b, 4, 1);
+  check.Unlock(a, 4, 2);
+  MustNotConflict(check, b, 4, 2);
+  check.MustBeRefused(b, a, 3, 1);
+  check.MustBeRefused(b, a, 6, 1);
+  check.MustBeRefused(a, b, 4, 1);
   // To the end of the file, wherever that is.
-  MustNotConflict(run, a, 1000, 0);
-  run.MustBeRefused(b, a, uint64_t{1} << 40, 1);
-  run.MustBeRefused(b, a, kFarthest, 1);
-  MustNotConflict(run, b, 999, 1);
-  run.Unlock(a, 0, 0);
-  run.Unlock(b, 0, 0);
-  MustNotConflict(run, b, kFarthest, 1);
-  run.MustBeRefused(a, b, kFarthest, 1);
-  run.Note("ranges that touch do not conflict, ranges that overlap in one byte do; up to the largest offset");
+  MustNotConflict(check, a, 1000, 0);
+  check.MustBeRefused(b, a, uint64_t{1} << 40, 1);
+  check.MustBeRefused(b, a, kFarthest, 1);
+  MustNotConflict(check, b, 999, 1);
+  check.Unlock(a, 0, 0);
+  check.Unlock(b, 0, 0);
+  MustNotConflict(check, b, kFarthest, 1);
+  check.MustBeRefused(a, b, kFarthest, 1);
+  check.Note("ranges that touch do not conflict, ranges that overlap in one byte do; up to the largest offset");
 }
 
-void CheckLockShared(CheckRun& run) {
-  const std::vector<CheckedProcess> processes = run.StartAll();
-  for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kBuffered);
-  const auto hold = [&run](const CheckedProcess& process, bool shared) {
-    const v1::CheckAnswer answer = run.Lock(process, Kind::KIND_TRY, 0, 1, shared);
+void CheckLockShared(FsckCheck& check) {
+  const std::vector<CheckedProcess> processes = check.StartAll();
+  for (const CheckedProcess& process : processes) check.Open(process, 0, FsckCheck::How::kBuffered);
+  const auto hold = [&check](const CheckedProcess& process, bool shared) {
+    const v1::CheckAnswer answer = check.Lock(process, Kind::KIND_TRY, 0, 1, shared);
     if (answer.code() == 0 && !answer.granted()) {
-      run.Undecided(absl::StrCat(run.label(process.host), " was refused a lock that no process held"));
+      check.Undecided(absl::StrCat(check.label(process.host), " was refused a lock that no process held"));
     }
   };
   for (const CheckedProcess& holder : processes) {
-    const CheckedProcess& asker = processes[run.Other(holder.host)];
+    const CheckedProcess& asker = processes[check.Other(holder.host)];
     hold(holder, true);
-    MustAgree(run, asker, /*asked_shared=*/false, holder, /*held_shared=*/true);
-    MustAgree(run, asker, /*asked_shared=*/true, holder, /*held_shared=*/true);
+    MustAgree(check, asker, /*asked_shared=*/false, holder, /*held_shared=*/true);
+    MustAgree(check, asker, /*asked_shared=*/true, holder, /*held_shared=*/true);
     // The one of two that stays still counts.
-    run.Unlock(holder);
-    MustAgree(run, holder, /*asked_shared=*/false, asker, /*held_shared=*/true);
-    run.Unlock(asker);
+    check.Unlock(holder);
+    MustAgree(check, holder, /*asked_shared=*/false, asker, /*held_shared=*/true);
+    check.Unlock(asker);
     hold(holder, false);
-    MustAgree(run, asker, /*asked_shared=*/true, holder, /*held_shared=*/false);
-    run.Unlock(holder);
+    MustAgree(check, asker, /*asked_shared=*/true, holder, /*held_shared=*/false);
+    check.Unlock(holder);
   }
-  run.Note("two hosts hold a shared lock at once; beside it an exclusive one is refused, and the other way round");
+  check.Note("two hosts hold a shared lock at once; beside it an exclusive one is refused, and the other way round");
 }
 
-void CheckLockReleasedAtProcessDeath(CheckRun& run) {
-  CheckWait(run, Kind::KIND_POLL, {ReleaseBy::kDie});
+void CheckLockReleasedAtProcessDeath(FsckCheck& check) {
+  CheckWait(check, Kind::KIND_POLL, {ReleaseBy::kDie});
 }
 
-void CheckLockWaitPoll(CheckRun& run) {
-  CheckWait(run, Kind::KIND_POLL, {ReleaseBy::kUnlock});
+void CheckLockWaitPoll(FsckCheck& check) {
+  CheckWait(check, Kind::KIND_POLL, {ReleaseBy::kUnlock});
 }
 
-void CheckLockWaitBlocking(CheckRun& run) {
-  CheckWait(run, Kind::KIND_WAIT, {ReleaseBy::kUnlock, ReleaseBy::kDie});
+void CheckLockWaitBlocking(FsckCheck& check) {
+  CheckWait(check, Kind::KIND_WAIT, {ReleaseBy::kUnlock, ReleaseBy::kDie});
 }
 
-void CheckLockStorm(CheckRun& run) {
+void CheckLockStorm(FsckCheck& check) {
   std::vector<CheckedProcess> processes;
   for (uint32_t i = 0; i < kStormProcessesPerHost; ++i) {
-    for (const CheckedProcess& process : run.StartAll()) processes.push_back(process);
+    for (const CheckedProcess& process : check.StartAll()) processes.push_back(process);
   }
-  for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kDirect);
-  Contend(run, processes, kStormNs);
+  for (const CheckedProcess& process : processes) check.Open(process, 0, FsckCheck::How::kDirect);
+  Contend(check, processes, kStormNs);
 }
 
-void CheckLockPingPong(CheckRun& run) {
-  const std::vector<CheckedProcess> processes = run.StartAll();
-  for (const CheckedProcess& process : processes) run.Open(process, 0, CheckRun::How::kBuffered);
+void CheckLockPingPong(FsckCheck& check) {
+  const std::vector<CheckedProcess> processes = check.StartAll();
+  for (const CheckedProcess& process : processes) check.Open(process, 0, FsckCheck::How::kBuffered);
   std::vector<uint64_t> sent;
   for (const CheckedProcess& process : processes) {
     v1::CheckCommand command;
     command.mutable_ping_pong()->set_locks(static_cast<uint32_t>(processes.size()) + 1);
     command.mutable_ping_pong()->set_limit_ns(kPingPongNs);
-    sent.push_back(run.Send(process, std::move(command), kPingPongNs + CheckRun::kCallNs));
+    sent.push_back(check.Send(process, std::move(command), kPingPongNs + FsckCheck::kCallNs));
   }
   uint64_t locks = 0;
   for (size_t i = 0; i < processes.size(); ++i) {
-    const v1::CheckAnswer answer = run.Await(processes[i], sent[i]);
+    const v1::CheckAnswer answer = check.Await(processes[i], sent[i]);
     locks += answer.acknowledged();
-    run.Note(absl::StrCat(run.label(processes[i].host), ": ",
-                          FormatCount(answer.acknowledged() * kNsPerSecond / kPingPongNs), " locks/s"));
+    check.Note(absl::StrCat(check.label(processes[i].host), ": ",
+                            FormatCount(answer.acknowledged() * kNsPerSecond / kPingPongNs), " locks/s"));
   }
-  if (locks == 0) run.Undecided("no lock was handed on");
-  run.Note(absl::StrCat("all hosts: ", FormatCount(locks * kNsPerSecond / kPingPongNs), " locks/s"));
+  if (locks == 0) check.Undecided("no lock was handed on");
+  check.Note(absl::StrCat("all hosts: ", FormatCount(locks * kNsPerSecond / kPingPongNs), " locks/s"));
 }
 
-void CheckLockCourtesy(CheckRun& run) {
-  const CheckedProcess holder = run.Start(0);
-  const CheckedProcess other = run.Start(run.Other(0));
-  run.Open(holder, 0, CheckRun::How::kDirect);
-  run.Open(other, 0, CheckRun::How::kDirect);
-  run.MustGet(holder);
-  if (!run.over()) run.field().Pause(kCourtesyNs);
-  if (run.field().over()) run.Undecided("ended early");
-  run.MustBeRefused(other, holder);
-  run.MustStillWrite(holder, "after the silence");
-  run.Note(absl::StrCat("held for ", FormatDuration(kCourtesyNs),
-                        " without a call; still refused to the other host, and its holder writes on"));
+void CheckLockCourtesy(FsckCheck& check) {
+  const CheckedProcess holder = check.Start(0);
+  const CheckedProcess other = check.Start(check.Other(0));
+  check.Open(holder, 0, FsckCheck::How::kDirect);
+  check.Open(other, 0, FsckCheck::How::kDirect);
+  check.MustGet(holder);
+  if (!check.over()) check.field().Pause(kCourtesyNs);
+  if (check.field().over()) check.Undecided("ended early");
+  check.MustBeRefused(other, holder);
+  check.MustStillWrite(holder, "after the silence");
+  check.Note(absl::StrCat("held for ", FormatDuration(kCourtesyNs),
+                          " without a call; still refused to the other host, and its holder writes on"));
 }
 
-void CheckLockCapacity(CheckRun& run) {
+void CheckLockCapacity(FsckCheck& check) {
   std::vector<CheckedProcess> processes;
-  for (uint32_t i = 0; i < kCapacityProcesses; ++i) processes.push_back(run.Start(0));
+  for (uint32_t i = 0; i < kCapacityProcesses; ++i) processes.push_back(check.Start(0));
   uint32_t pairs = 0;
-  for (size_t i = 0; i < processes.size() && !run.over(); ++i) {
+  for (size_t i = 0; i < processes.size() && !check.over(); ++i) {
     for (uint32_t file = 0; file < kCapacityFiles; ++file) {
       v1::CheckCommand open;
       open.mutable_open()->set_handle(file);
-      open.mutable_open()->set_host(run.label(0));
+      open.mutable_open()->set_host(check.label(0));
       // Files of other checks, whose processes have ended.
       open.mutable_open()->set_file(file);
-      run.Ask(processes[i], std::move(open));
+      check.Ask(processes[i], std::move(open));
       v1::CheckCommand lock;
       lock.mutable_lock()->set_handle(file);
       lock.mutable_lock()->set_kind(Kind::KIND_TRY);
       lock.mutable_lock()->set_start(kCapacityByte + i);
       lock.mutable_lock()->set_length(1);
-      if (run.over()) break;
+      if (check.over()) break;
       // A limit is what this looks for: no finding of its own.
-      const v1::CheckAnswer answer = run.field().Await(run.Send(processes[i], std::move(lock)));
+      const v1::CheckAnswer answer = check.field().Await(check.Send(processes[i], std::move(lock)));
       if (answer.code() == 0 && answer.granted()) {
         ++pairs;
         continue;
       }
-      run.Fail(absl::StrCat("only ", pairs, " locks of one process in one file each: ", run.label(0), ": ",
-                            answer.code() == 0 ? "refused a lock that no process held" : answer.message()));
+      check.Fail(absl::StrCat("only ", pairs, " locks of one process in one file each: ", check.label(0), ": ",
+                              answer.code() == 0 ? "refused a lock that no process held" : answer.message()));
     }
   }
-  run.Note(absl::StrCat(pairs, " locks at once: ", kCapacityProcesses, " processes on ", run.label(0), " in ",
-                        kCapacityFiles, " files"));
+  check.Note(absl::StrCat(pairs, " locks at once: ", kCapacityProcesses, " processes on ", check.label(0), " in ",
+                          kCapacityFiles, " files"));
 }
 
-void CheckLockContentVisibleToNextOwner(CheckRun& run) {
-  for (size_t host = 0; host < run.hosts() && !run.over(); ++host) {
-    const CheckedProcess holder = run.Start(host);
-    const CheckedProcess next = run.Start(run.Other(host));
-    run.Open(holder, 0, CheckRun::How::kBuffered);
-    run.Open(next, 0, CheckRun::How::kBuffered);
-    run.MustGet(holder);
+void CheckLockContentVisibleToNextOwner(FsckCheck& check) {
+  for (size_t host = 0; host < check.hosts() && !check.over(); ++host) {
+    const CheckedProcess holder = check.Start(host);
+    const CheckedProcess next = check.Start(check.Other(host));
+    check.Open(holder, 0, FsckCheck::How::kBuffered);
+    check.Open(next, 0, FsckCheck::How::kBuffered);
+    check.MustGet(holder);
     // Into the next owner's cache, as it was.
-    run.Read(next, 0, 1);
-    run.Write(holder, host + 1, 0, 1);
+    check.Read(next, 0, 1);
+    check.Write(holder, host + 1, 0, 1);
     const uint64_t waiting =
-        run.Send(next, LockCommand(Kind::KIND_POLL, kPollNs, kReleaseLimitNs), kReleaseLimitNs + CheckRun::kCallNs);
-    run.Kill(holder);
-    const v1::CheckAnswer granted = run.Await(next, waiting);
-    if (granted.code() == 0 && !granted.granted()) run.Undecided("the lock of the killed holder was not granted");
-    run.MustHold(next, run.Read(next, 0, 1), host, host + 1, "under the lock that the killed writer had held");
-    run.Kill(next);
+        check.Send(next, LockCommand(Kind::KIND_POLL, kPollNs, kReleaseLimitNs), kReleaseLimitNs + FsckCheck::kCallNs);
+    check.Kill(holder);
+    const v1::CheckAnswer granted = check.Await(next, waiting);
+    if (granted.code() == 0 && !granted.granted()) check.Undecided("the lock of the killed holder was not granted");
+    check.MustHold(next, check.Read(next, 0, 1), host, host + 1, "under the lock that the killed writer had held");
+    check.Kill(next);
   }
-  run.Note("what the owner of a lock wrote without flushing it, the next owner reads after the first one was killed");
+  check.Note("what the owner of a lock wrote without flushing it, the next owner reads after the first one was killed");
 }
 
 }  // namespace plimsoll

@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -61,29 +62,6 @@ RecordHeader ParseHeader(const unsigned char* data) {
   header.reserved = static_cast<uint16_t>(GetLittleEndian(data + 6, 2));
   header.crc = static_cast<uint32_t>(GetLittleEndian(data + 8, 4));
   return header;
-}
-
-// A pipe would block, and a device may have no end.
-absl::StatusOr<UniqueFd> OpenToRead(const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!fd.valid()) return PosixError("open", path, errno);
-  struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
-  return fd;
-}
-
-// Reads up to `size` bytes; fewer at the file's end.
-absl::StatusOr<size_t> ReadFully(int fd, const std::string& path, void* data, size_t size) {
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = read(fd, static_cast<char*>(data) + done, size - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return PosixError("read", path, errno);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  return done;
 }
 
 }  // namespace
@@ -169,7 +147,7 @@ absl::StatusOr<std::string> ReadWholeRecords(
 
 absl::StatusOr<JournalEnd> ReadRawJournal(
     const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenToRead(path));
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenRegularFile(path));
   std::array<char, kMagic.size()> magic{};
   PLIMSOLL_ASSIGN_OR_RETURN(const size_t magic_bytes, ReadFully(fd.get(), path, magic.data(), magic.size()));
   if (magic_bytes != magic.size() || magic != kMagic) {
@@ -216,7 +194,7 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
 }
 
 absl::StatusOr<JournalParts> JournalParts::Open(const std::string& path) {
-  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenToRead(path));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenRegularFile(path));
   return JournalParts(path, std::move(fd));
 }
 
@@ -420,9 +398,7 @@ std::string DefaultResultsPath(WallNs now, const std::string& run_id) {
 absl::StatusOr<ResultsDirectory> ResultsDirectory::Make(const std::string& path, Links links) {
   absl::StatusOr<HeldDirectory> directory = MakeDirectories(AT_FDCWD, path, links);
   if (!directory.ok() && directory.status().code() == absl::StatusCode::kFailedPrecondition) return directory.status();
-  if (!directory.ok()) {
-    return absl::Status(directory.status().code(), absl::StrCat("--out: ", std::string(directory.status().message())));
-  }
+  if (!directory.ok()) return WithContext("--out", directory.status());
   if (!directory->made()) {
     PLIMSOLL_ASSIGN_OR_RETURN(const bool empty, IsEmptyDirectory(directory->fd, path));
     if (!empty) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,28 +15,37 @@
 #include "common/clock.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/launch/ssh_words.h"
+#include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
 
-// What the command line says about it.
-struct LaunchOptions {
-  // --launch: "none" or "ssh".
-  std::string how = "none";
-  // --ssh-command: the client and its options, split at blanks outside of quotes.
-  std::string ssh_command = "ssh";
-  // --launch-agent: the agent to copy; empty: the one beside this program.
-  std::string agent_file;
-  // --launch-cache: the directory on the hosts that keeps it; empty: the user's own.
-  std::string cache;
-  // --no-copy: nothing is copied.
-  bool no_copy = false;
-  // --launch-clean: the agents are removed from the hosts' caches at the end.
-  bool clean = false;
+struct LauncherKind;
 
-  bool ssh() const { return how == "ssh"; }
+// An option of a launcher.
+struct LaunchOption {
+  const char* name;
+  // What help calls its value; null: a flag, which has the value "true" where it is given.
+  const char* type;
+  const char* help;
+  const char* preset = "";
 };
 
-// INVALID_ARGUMENT where an option needs --launch ssh, or has no meaning.
+// What the command line says about the launch.
+struct LaunchOptions {
+  // --launch: a name of kLaunchers.
+  std::string how = "none";
+  // By the names of options.
+  std::map<std::string, std::string> values = {};
+
+  std::string Value(const LaunchOption& option) const;
+  bool Given(const LaunchOption& option) const { return Value(option) != option.preset; }
+  // What a command for the same agents needs beside --hosts: " --launch ssh --no-copy", or nothing.
+  std::string OnCommandLine() const;
+  // The launcher; for a command that names no hosts kChildLauncher, where --launch neither needs nor supplies any.
+  const LauncherKind& kind(bool hosts_named = true) const;
+};
+
+// INVALID_ARGUMENT where an option belongs to another launcher, or has no meaning.
 absl::Status CheckLaunchOptions(const LaunchOptions& options);
 
 // An agent that a command needs.
@@ -68,22 +79,46 @@ class Launcher {
   virtual std::vector<std::string> Names() const = 0;
   // What a client dials for such a name: HOST:PORT or unix:PATH.
   virtual std::string Target(const std::string& name) const = 0;
-  // What a command for the same agents needs beside --hosts: " --launch ssh", or nothing.
-  virtual std::string Options() const { return ""; }
   // Ends what was started and waits until that is gone from the hosts, within limits. Hosts of `lost`, by name, do not
   // answer: a launcher need not wait for what may never end there. Returns what a person should know.
   virtual std::vector<std::string> End(const std::set<std::string>& /*lost*/) { return {}; }
 };
 
-// Agents that run already: `clock` and `watch` are not needed.
-std::unique_ptr<Launcher> NoLauncher();
+// One way to start agents. Commands ask for what holds of it, never for its name.
+struct LauncherKind {
+  const char* name;
+  // In the help of --launch.
+  const char* help = "";
+  std::span<const LaunchOption> options = {};
+  // A command must name hosts.
+  bool needs_hosts = false;
+  // A command names no hosts: the launcher has them.
+  bool supplies_hosts = false;
+  // Connections need no TLS.
+  bool encrypts = false;
+  // Agents run again after their host was reset.
+  bool survives_reboot = false;
+  // In the journal: unspecified for agents that run already. In lower case and without its prefix, it is the name.
+  v1::AgentLaunch recorded = v1::AGENT_LAUNCH_UNSPECIFIED;
+  // INVALID_ARGUMENT for its own options; null: it takes any.
+  absl::Status (*check)(const LaunchOptions& options) = nullptr;
+  // With options that CheckLaunchOptions has passed. INVALID_ARGUMENT names the option. `clock` outlives the launcher.
+  absl::StatusOr<std::unique_ptr<Launcher>> (*make)(const LaunchOptions& options, const Clock& clock,
+                                                    Launcher::Watch watch);
+
+  bool starts_agents() const { return recorded != v1::AGENT_LAUNCH_UNSPECIFIED; }
+};
 
 // One agent on this machine, as a child process; the place's address is not looked at, and there is a root at least.
-std::unique_ptr<Launcher> ChildLauncher();
+extern const LauncherKind kChildLauncher;
 
-// As the options say, which CheckLaunchOptions has passed. INVALID_ARGUMENT names the option. `clock` outlives it.
-absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchOptions& options, const Clock& clock,
-                                                       Launcher::Watch watch);
+// Agents that run already.
+extern const LauncherKind kNoLauncher;
+// Agents on hosts that have nothing installed (ssh_launcher.cc).
+extern const LauncherKind kSshLauncher;
+
+// What --launch takes, in the order of its help.
+inline constexpr const LauncherKind* kLaunchers[] = {&kNoLauncher, &kSshLauncher};
 
 // The failures as one: wrong input where nothing else failed. Not for an empty list.
 Failure AsFailure(const std::vector<HostFailure>& failures);

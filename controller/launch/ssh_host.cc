@@ -21,13 +21,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/files.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/plan/yaml_tree.h"
-#include "controller/run/sha256.h"
+#include "controller/journal/sha256.h"
 
 namespace plimsoll {
 namespace {
@@ -38,6 +38,9 @@ struct Machine {
 };
 constexpr std::array<Machine, 5> kMachines = {
     {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}, {EM_PPC64, "ppc64le"}, {EM_S390, "s390x"}, {EM_RISCV, "riscv64"}}};
+
+// Several times an agent that is linked statically, with everything that a debugger needs.
+constexpr size_t kMostAgentBytes = size_t{1} << 30;
 
 // A header of the file at `offset`; false where the file is shorter.
 template <typename Header>
@@ -50,11 +53,9 @@ bool ReadAt(const std::string& bytes, uint64_t offset, Header& header) {
 }  // namespace
 
 absl::StatusOr<AgentFile> ReadAgentFile(const std::string& path) {
-  // Many times the size of an agent with its debug information; a device may have no end.
-  constexpr size_t kMaxAgentBytes = size_t{512} << 20U;
   AgentFile agent;
   agent.path = path;
-  PLIMSOLL_ASSIGN_OR_RETURN(agent.bytes, ReadTextFile(path, kMaxAgentBytes));
+  PLIMSOLL_ASSIGN_OR_RETURN(agent.bytes, ReadFile(path, kMostAgentBytes));
   Elf64_Ehdr header{};
   if (!ReadAt(agent.bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
       header.e_ident[EI_CLASS] != ELFCLASS64) {

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/algorithm.h"
+#include "common/files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/plan/host_list.h"
@@ -478,7 +479,7 @@ absl::StatusOr<v1::TestPlan> ReadPlan(const std::string& text, const std::string
 }
 
 absl::StatusOr<v1::TestPlan> ReadPlanFile(const std::string& path, PlanPlaces* places) {
-  const absl::StatusOr<std::string> text = ReadTextFile(path, kMaxYamlBytes);
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxYamlBytes, FileKind::kAny);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(path, " does not exist; `plimsoll plan example` prints a plan"));
   }

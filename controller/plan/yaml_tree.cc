@@ -1,14 +1,10 @@
 #include "controller/plan/yaml_tree.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -19,31 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 
 namespace plimsoll {
-
-absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_bytes) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return PosixError("open", path, errno);
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (true) {
-    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EISDIR) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is a directory; name a file in it"));
-    }
-    if (got < 0) return PosixError("read", path, errno);
-    if (got == 0) return text;
-    text.append(buffer.data(), static_cast<size_t>(got));
-    if (text.size() > max_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is larger than ", max_bytes, " bytes"));
-    }
-  }
-}
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Files that people hand us, and one YAML document as a small tree that knows where everything was written.
+// One YAML document as a small tree that knows where everything was written.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,6 @@
 #include "absl/status/statusor.h"
 
 namespace plimsoll {
-
-// The whole file. The system's error for it, with the path; INVALID_ARGUMENT for a directory and beyond `max_bytes`.
-absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t max_bytes);
 
 // Limits of a document. Nobody types as much; a file beyond them is a mistake or an attack.
 inline constexpr size_t kMaxYamlBytes = 1 << 20;

@@ -39,10 +39,19 @@ Coordinator::Coordinator(Options options)
       preparation_({.fleet = options_.fleet,
                     .driver = &driver_,
                     .plans = options_.host_plans,
-                    .workloads = WorkloadsOf(options_.host_plans)}) {}
+                    .workloads = WorkloadsOf(options_.host_plans)}),
+      parts_(fleet_.size()) {}
 
 bool Coordinator::All(const std::function<bool(const Host&)>& condition) const {
   return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
+}
+
+bool Coordinator::AllThat(InStep phase, const std::function<bool(const Host&, const StepPart&)>& condition) const {
+  return All([&](const Host& host) { return !Is(host, phase) || condition(host, parts_[host.index]); });
+}
+
+void Coordinator::LeaveStep() {
+  for (StepPart& part : parts_) part.phase = InStep::kNot;
 }
 
 void Coordinator::Send(Host& host, v1::ControllerMessage message) {
@@ -104,7 +113,7 @@ std::string Coordinator::MustStop() const {
 }
 
 bool Coordinator::StepIsDone() const {
-  return All([](const Host& host) { return host.phase != Host::Phase::kRunning || host.step_done; });
+  return AllThat(InStep::kRunning, [](const Host&, const StepPart& part) { return part.done; });
 }
 
 void Coordinator::AskClocks() {
@@ -171,10 +180,8 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
       begin.add_host_start_ns(0);
       continue;
     }
-    host->phase = Host::Phase::kArmed;
-    host->armed.reset();
-    host->step_done = false;
-    host->step_stopped.clear();
+    parts_[host->index] = StepPart();
+    parts_[host->index].phase = InStep::kArmed;
     v1::ControllerMessage message;
     message.mutable_arm()->set_step(step);
     message.mutable_arm()->set_start_ns(host->clock.ToRemote(start.value));
@@ -183,12 +190,11 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
   }
   PumpUntil([&] {
     return !MustStop().empty() ||
-           All([](const Host& host) { return host.phase != Host::Phase::kArmed || host.armed.has_value(); });
+           AllThat(InStep::kArmed, [](const Host&, const StepPart& part) { return part.armed.has_value(); });
   });
   if (left()) return ArmResult::kMustStop;
-  const bool all_in_time = All([](const Host& host) {
-    return host.phase != Host::Phase::kArmed || (host.armed.has_value() && !host.armed->late());
-  });
+  const bool all_in_time =
+      AllThat(InStep::kArmed, [](const Host&, const StepPart& part) { return part.armed.has_value() && !part.late(); });
   if (!MustStop().empty() || !all_in_time) {
     DisarmAll();
     return MustStop().empty() ? ArmResult::kLate : ArmResult::kMustStop;
@@ -198,7 +204,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
   log_.Append(std::move(record));
   hold_ = false;
   for (auto& host : fleet_.hosts()) {
-    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kRunning;
+    if (Is(*host, InStep::kArmed)) parts_[host->index].phase = InStep::kRunning;
   }
   for (auto& [index, message] : held_) OnMessage(fleet_.host(index), message);
   held_.clear();
@@ -209,20 +215,16 @@ void Coordinator::DisarmAll() {
   stopping_ = true;
   // Those that were armed are stopped, and what they may have written is not counted.
   for (auto& host : fleet_.hosts()) {
-    if (host->phase != Host::Phase::kArmed) continue;
+    if (!Is(*host, InStep::kArmed)) continue;
     v1::ControllerMessage message;
     message.mutable_stop()->set_reason("not every host could start in time");
     // One that has not answered yet is stopped too: it may have been armed in time.
-    if (!host->armed.has_value() || !host->armed->late()) Send(*host, std::move(message));
+    if (!parts_[host->index].late()) Send(*host, std::move(message));
   }
   PumpUntil([this] {
-    return All([](const Host& host) {
-      return host.phase != Host::Phase::kArmed || host.step_done || (host.armed.has_value() && host.armed->late());
-    });
+    return AllThat(InStep::kArmed, [](const Host&, const StepPart& part) { return part.done || part.late(); });
   });
-  for (auto& host : fleet_.hosts()) {
-    if (host->phase == Host::Phase::kArmed) host->phase = Host::Phase::kReady;
-  }
+  LeaveStep();
   stopping_ = false;
   hold_ = false;
   held_.clear();
@@ -270,7 +272,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   if (armed == ArmResult::kLate) {
     Failure failure{Exit::kCannotRun, {}};
     for (const auto& host : fleet_.hosts()) {
-      if (host->armed.has_value() && host->armed->late()) {
+      if (parts_[host->index].late()) {
         failure.lines.push_back(absl::StrCat(host->label, ": got its start too late four times (round trip ",
                                              FormatDuration(host->worst_round_trip_ns / kNsPerUs * kNsPerUs),
                                              "): is the host or the network overloaded?"));
@@ -299,18 +301,17 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   // A host that failed ends the step for itself alone, as one that is lost does.
   const bool others_went_on =
       options_.plan.on_host_loss() == v1::HOST_LOSS_POLICY_CONTINUE &&
-      !All([](const Host& host) { return host.phase != Host::Phase::kRunning || !host.step_stopped.empty(); });
+      !AllThat(InStep::kRunning, [](const Host&, const StepPart& part) { return !part.stopped.empty(); });
   for (const auto& host : fleet_.hosts()) {
-    if (!cut_short.empty() || host->phase != Host::Phase::kRunning || host->step_stopped.empty()) continue;
-    if (!others_went_on || !host->fault.has_value()) cut_short = absl::StrCat(host->label, ": ", host->step_stopped);
+    const std::string& stopped = parts_[host->index].stopped;
+    if (!cut_short.empty() || !Is(*host, InStep::kRunning) || stopped.empty()) continue;
+    if (!others_went_on || !host->fault.has_value()) cut_short = absl::StrCat(host->label, ": ", stopped);
   }
   v1::JournalRecord record;
   record.mutable_step_end()->set_step(step);
   record.mutable_step_end()->set_cut_short(cut_short);
   log_.Append(std::move(record));
-  for (auto& host : fleet_.hosts()) {
-    if (host->phase == Host::Phase::kRunning) host->phase = Host::Phase::kReady;
-  }
+  LeaveStep();
   step_ = -1;
   stopping_ = false;
   return std::nullopt;
@@ -318,8 +319,8 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
 
 void Coordinator::AwaitReasons() {
   driver_.PumpFor(options_.plan.lease_ns(), [this] {
-    return driver_.interrupted() || All([](const Host& host) {
-             return host.phase != Host::Phase::kRunning || host.step_stopped.empty() || host.fault.has_value();
+    return driver_.interrupted() || AllThat(InStep::kRunning, [](const Host& host, const StepPart& part) {
+             return part.stopped.empty() || host.fault.has_value();
            });
   });
 }
@@ -329,7 +330,7 @@ void Coordinator::StopAll(const std::string& reason) {
   v1::ControllerMessage message;
   message.mutable_stop()->set_reason(reason);
   for (auto& host : fleet_.hosts()) {
-    if (host->phase == Host::Phase::kRunning && !host->step_done) Send(*host, message);
+    if (Is(*host, InStep::kRunning) && !parts_[host->index].done) Send(*host, message);
   }
 }
 
@@ -379,7 +380,7 @@ void Coordinator::Update(MonotonicNs now) {
 }
 
 std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
-  const bool late = host.armed.has_value() && host.armed->late();
+  const StepPart& part = parts_[host.index];
   if (adding_.contains(host.index)) return "it took another step";
   bool awaited = false;
   switch (host.phase) {
@@ -389,13 +390,9 @@ std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
     case Host::Phase::kReleasing:
       awaited = true;
       break;
-    case Host::Phase::kArmed:
-      awaited = stopping_ ? !host.step_done && !late : !host.armed.has_value();
-      break;
-    case Host::Phase::kRunning:
-      awaited = !host.step_done && (stopping_ || now >= step_end_);
-      break;
     default:
+      if (Is(host, InStep::kArmed)) awaited = stopping_ ? !part.done && !part.late() : !part.armed.has_value();
+      if (Is(host, InStep::kRunning)) awaited = !part.done && (stopping_ || now >= step_end_);
       break;
   }
   return awaited ? WhileIt(host.phase) : "";
@@ -420,7 +417,7 @@ void Coordinator::OnProbes(Host& host, v1::ProbeBatch& probes) {
 
 void Coordinator::OnMessage(Host& host, v1::AgentMessage& message) {
   if (hold_ && (message.has_frames() || message.has_step_done())) {
-    host.step_done |= message.has_step_done();
+    parts_[host.index].done |= message.has_step_done();
     held_.emplace_back(host.index, std::move(message));
     return;
   }
@@ -441,14 +438,14 @@ void Coordinator::OnMessage(Host& host, v1::AgentMessage& message) {
       log_.Append(std::move(record));
       return;
     case v1::AgentMessage::kArmed:
-      host.armed = std::move(*message.mutable_armed());
+      parts_[host.index].armed = std::move(*message.mutable_armed());
       return;
     case v1::AgentMessage::kFrames:
       if (step_ >= 0) LogFrames(host, *message.mutable_frames());
       return;
     case v1::AgentMessage::kStepDone:
-      host.step_done = true;
-      host.step_stopped = message.step_done().stopped();
+      parts_[host.index].done = true;
+      parts_[host.index].stopped = message.step_done().stopped();
       if (step_ < 0) return;
       record.mutable_step_done()->set_host(index);
       *record.mutable_step_done()->mutable_done() = std::move(*message.mutable_step_done());

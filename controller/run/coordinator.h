@@ -62,6 +62,17 @@ class Coordinator final : private SessionCourse {
 
  private:
   using Condition = SessionDriver::Condition;
+  // What a host does in the step that is being armed, or runs.
+  enum class InStep { kNot, kArmed, kRunning };
+  struct StepPart {
+    InStep phase = InStep::kNot;
+    std::optional<v1::Armed> armed;
+    bool done = false;
+    // Why its writers ended the step early; empty: they did not.
+    std::string stopped;
+
+    bool late() const { return armed.has_value() && armed->late(); }
+  };
 
   // What the driver reports of the sessions.
   void OnMessage(Host& host, v1::AgentMessage& message) override;
@@ -115,6 +126,14 @@ class Coordinator final : private SessionCourse {
   // Why the run must end now; empty: it need not.
   std::string MustStop() const;
   bool All(const std::function<bool(const Host&)>& condition) const;
+  // Whether the host is still in session, and so far in the step.
+  bool Is(const Host& host, InStep phase) const {
+    return host.phase == Host::Phase::kReady && parts_[host.index].phase == phase;
+  }
+  // Whether the condition holds for every host that Is.
+  bool AllThat(InStep phase, const std::function<bool(const Host&, const StepPart&)>& condition) const;
+  // No host is in a step any more.
+  void LeaveStep();
   bool StepIsDone() const;
   void Send(Host& host, v1::ControllerMessage message);
 
@@ -128,7 +147,8 @@ class Coordinator final : private SessionCourse {
   RunLog& log_;
   SessionDriver driver_;
   Preparation preparation_;
-  int32_t step_ = -1;  // that runs; -1: none
+  std::vector<StepPart> parts_;  // by host
+  int32_t step_ = -1;            // that runs; -1: none
   MonotonicNs step_end_;
   // The running step, or one that was armed, was asked to stop.
   bool stopping_ = false;

@@ -259,6 +259,12 @@ class BadInput(harness.PlimsollTest):
         hosts.write_text("# our hosts\nalpha\nbe ta:x\n")
         self.assertRegex(self.run_refused("--hosts-file", hosts), rf"{re.escape(str(hosts))}:3\b")
 
+    def test_hosts_files_are_read_up_to_a_limit(self):
+        for command in ("run", "fsck"):
+            with self.subTest(command=command):
+                line = self.refused(command, "--dir", self.base, "--hosts-file", "/dev/zero")
+                self.assertRegex(line, "--hosts-file:? /dev/zero is larger than 1048576 bytes.*; pass a smaller file")
+
     def test_a_csv_file_that_cannot_be(self):
         self.assertIn("/missing/table.csv", self.run_refused("--duration", "200ms", "--csvFile", "/missing/table.csv"))
 

@@ -22,5 +22,10 @@ TEST(PosixError, StandsForTheFittingCode) {
   EXPECT_FALSE(PosixError("write", "x", EIO).ok());
 }
 
+TEST(WithContext, KeepsTheCode) {
+  EXPECT_THAT(WithContext("--dir", PosixError("open", "x", ENOENT)),
+              StatusIs(absl::StatusCode::kNotFound, "--dir: open x: No such file or directory (2)"));
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -18,7 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "controller/accept/accept_report.h"
 #include "controller/compare/report_json.h"
-#include "controller/run/sha256.h"
+#include "controller/journal/sha256.h"
 #include "tests/random_seed.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"

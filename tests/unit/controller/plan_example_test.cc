@@ -4,10 +4,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/files.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/plan/yaml_tree.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "tests/testing.h"
 
@@ -47,7 +47,7 @@ TEST(PlanExample, APlacementReadsBackAndCanBeRunAndExplainsEachOfItsKeys) {
 }
 
 TEST(PlanReference, TheCommittedFileIsWhatTheRulesSay) {
-  const auto committed = ReadTextFile(absl::StrCat(PLIMSOLL_SOURCE_DIR, "/docs/plan.md"), 1 << 20);
+  const auto committed = ReadFile(absl::StrCat(PLIMSOLL_SOURCE_DIR, "/docs/plan.md"), 1 << 20);
   ASSERT_THAT(committed, IsOk());
   EXPECT_EQ(*committed, PlanReference()) << "make it again with: plimsoll plan reference > docs/plan.md";
 }

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/mutex.h"
@@ -31,9 +33,14 @@ LaunchOptions SshOptions(const std::string& command) {
   std::signal(SIGPIPE, SIG_IGN);
   LaunchOptions options;
   options.how = "ssh";
-  options.ssh_command = command;
-  options.no_copy = true;
+  options.values["--ssh-command"] = command;
+  options.values["--no-copy"] = "true";
   return options;
+}
+
+absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchOptions& options, const Clock& clock,
+                                                       Launcher::Watch watch) {
+  return options.kind().make(options, clock, std::move(watch));
 }
 
 // Runs that many times as fast as the system's, so that limits of a minute pass in seconds.
@@ -147,19 +154,32 @@ TEST(LaunchOptionsTest, WithoutSshNoneOfItsOptionsHasAMeaning) {
     EXPECT_THAT(CheckLaunchOptions(options),
                 StatusIs(StatusCode::kInvalidArgument, option + " has a meaning only with --launch ssh"));
   };
-  refused([](LaunchOptions& options) { options.ssh_command = "ssh -4"; }, "--ssh-command");
-  refused([](LaunchOptions& options) { options.agent_file = "a"; }, "--launch-agent");
-  refused([](LaunchOptions& options) { options.cache = "/a"; }, "--launch-cache");
-  refused([](LaunchOptions& options) { options.no_copy = true; }, "--no-copy");
-  refused([](LaunchOptions& options) { options.clean = true; }, "--launch-clean");
+  refused([](LaunchOptions& options) { options.values["--ssh-command"] = "ssh -4"; }, "--ssh-command");
+  refused([](LaunchOptions& options) { options.values["--launch-agent"] = "a"; }, "--launch-agent");
+  refused([](LaunchOptions& options) { options.values["--launch-cache"] = "/a"; }, "--launch-cache");
+  refused([](LaunchOptions& options) { options.values["--no-copy"] = "true"; }, "--no-copy");
+  refused([](LaunchOptions& options) { options.values["--launch-clean"] = "true"; }, "--launch-clean");
+}
+
+TEST(LaunchOptionsTest, ACommandWithoutHostsHasAChildUnlessItsLauncherNeedsSome) {
+  EXPECT_EQ(&LaunchOptions().kind(true), &kNoLauncher);
+  EXPECT_EQ(&LaunchOptions().kind(false), &kChildLauncher);
+  EXPECT_EQ(&SshOptions("ssh").kind(false), &kSshLauncher);
+}
+
+TEST(LaunchOptionsTest, TheNameInTheJournalIsThatOfTheCommandLine) {
+  for (const LauncherKind* kind : kLaunchers) {
+    if (!kind->starts_agents()) continue;
+    EXPECT_EQ(v1::AgentLaunch_Name(kind->recorded), "AGENT_LAUNCH_" + absl::AsciiStrToUpper(kind->name));
+  }
 }
 
 TEST(NoLauncherTest, TheAgentsAreTheHostsThatWereNamed) {
-  const auto launcher = NoLauncher();
+  const SystemClock clock;
+  const auto launcher = MakeLauncher({}, clock, {}).value();
   EXPECT_THAT(launcher->Launch({{"node1:7461", {{"/mnt"}}}, {"unix:/run/a", {{"/mnt"}}}}, {}), IsEmpty());
   EXPECT_THAT(launcher->Names(), ElementsAre("node1:7461", "unix:/run/a"));
   EXPECT_EQ(launcher->Target("node1:7461"), "node1:7461");
-  EXPECT_EQ(launcher->Options(), "");
   EXPECT_THAT(launcher->End({}), IsEmpty());
 }
 
@@ -267,18 +287,14 @@ TEST(SshLauncherTest, AnAgentThatNoSessionCameToIsNamedWithThatReason) {
   EXPECT_THAT((*launcher)->End({}), ElementsAre("node1: its agent ended: no session came in time (exit code 3)"));
 }
 
-TEST(SshLauncherTest, ItsOptionsAreThoseThatAnotherCommandNeeds) {
-  const SystemClock clock;
+TEST(LaunchOptionsTest, AnotherCommandNeedsThoseThatWereGiven) {
+  EXPECT_EQ(LaunchOptions().OnCommandLine(), "");
   LaunchOptions options = SshOptions("ssh -F 'my conf'");
-  options.cache = "/var/x";
-  const auto launcher = MakeLauncher(options, clock, {nullptr, [] { return 0; }});
-  ASSERT_THAT(launcher, IsOk());
-  EXPECT_EQ((*launcher)->Options(),
+  options.values["--launch-cache"] = "/var/x";
+  EXPECT_EQ(options.OnCommandLine(),
             " --launch ssh --ssh-command 'ssh -F '\\''my conf'\\''' --launch-cache /var/x --no-copy");
-  options.clean = true;
-  const auto cleaner = MakeLauncher(options, clock, {nullptr, [] { return 0; }});
-  ASSERT_THAT(cleaner, IsOk());
-  EXPECT_THAT((*cleaner)->Options(), EndsWith(" --no-copy --launch-clean"));
+  options.values["--launch-clean"] = "true";
+  EXPECT_THAT(options.OnCommandLine(), EndsWith(" --no-copy --launch-clean"));
 }
 
 }  // namespace

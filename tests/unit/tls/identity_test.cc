@@ -65,7 +65,7 @@ TEST_F(IdentityTest, FilesThatHoldSomethingElseAreNamed) {
   paths_.key = directory_.path();
   EXPECT_THAT(ReadTlsIdentity(paths_), StatusIs(absl::StatusCode::kInvalidArgument, "not a regular file"));
   paths_.key = Write("long.key", std::string((1 << 20) + 1, 'x'));
-  EXPECT_THAT(ReadTlsIdentity(paths_), StatusIs(absl::StatusCode::kInvalidArgument, "longer than 1 MiB"));
+  EXPECT_THAT(ReadTlsIdentity(paths_), StatusIs(absl::StatusCode::kInvalidArgument, "larger than 1048576 bytes"));
 }
 
 TEST(CanonicalName, IsOneSpellingForEach) {

@@ -1,4 +1,4 @@
-#include "agent/check/check_process.h"
+#include "agent/fsck/fsck_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "agent/check/check_operations.h"
+#include "agent/fsck/fsck_operations.h"
 #include "agent/host/sandbox.h"
 #include "common/clock.h"
 #include "common/posix.h"
@@ -72,14 +72,14 @@ constexpr int kLookAtLeaseMs = 50;
 
 // The next packet; none where the other end is gone, or the lease has expired.
 std::optional<std::string> NextPacket(const LeasePage& lease) {
-  std::string packet(kMostCheckPacketBytes, '\0');
+  std::string packet(kMostFsckPacketBytes, '\0');
   while (true) {
     if (SystemClock::Read().value >= lease.deadline_ns()) return std::nullopt;
-    pollfd wait{kCheckSocketFd, POLLIN, 0};
+    pollfd wait{kFsckSocketFd, POLLIN, 0};
     const int ready = poll(&wait, 1, kLookAtLeaseMs);
     if (ready < 0 && errno != EINTR) return std::nullopt;
     if (ready <= 0) continue;
-    const ssize_t size = recv(kCheckSocketFd, packet.data(), packet.size(), 0);
+    const ssize_t size = recv(kFsckSocketFd, packet.data(), packet.size(), 0);
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return std::nullopt;
     packet.resize(static_cast<size_t>(size));
@@ -89,7 +89,7 @@ std::optional<std::string> NextPacket(const LeasePage& lease) {
 
 bool SendAnswer(const v1::CheckAnswer& answer) {
   const std::string packet = answer.SerializeAsString();
-  while (send(kCheckSocketFd, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) {
+  while (send(kFsckSocketFd, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) return false;
   }
   return true;
@@ -97,10 +97,10 @@ bool SendAnswer(const v1::CheckAnswer& answer) {
 
 }  // namespace
 
-int RunCheckProcess(int parent) {
+int RunFsckProcess(int parent) {
   // The signal is sent at the end of the thread that started this process; one that ended before sent none.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) return 1;
-  const absl::StatusOr<LeasePage> lease = LeasePage::Open(UniqueFd(kCheckLeaseFd));
+  const absl::StatusOr<LeasePage> lease = LeasePage::Open(UniqueFd(kFsckLeaseFd));
   if (!lease.ok()) return 1;
   const std::optional<std::string> first = NextPacket(*lease);
   v1::CheckSetup setup;
@@ -115,7 +115,7 @@ int RunCheckProcess(int parent) {
   ready.set_message(std::string(sandbox.status().message()));
   if (!SendAnswer(ready) || !sandbox.ok()) return 1;
   const uint32_t process = setup.process();
-  CheckOperations operations(setup, **sandbox, *lease, [process](uint64_t sequence) {
+  FsckOperations operations(setup, **sandbox, *lease, [process](uint64_t sequence) {
     v1::CheckAnswer progress;
     progress.set_process(process);
     progress.set_acknowledged(sequence);
@@ -140,17 +140,17 @@ int64_t TableNowNs() {
 }
 
 // posix_spawn's attribute objects, destroyed on every path.
-struct CheckSpawnSetup {
-  CheckSpawnSetup() {
+struct FsckSpawnSetup {
+  FsckSpawnSetup() {
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
   }
-  ~CheckSpawnSetup() {
+  ~FsckSpawnSetup() {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
   }
-  CheckSpawnSetup(const CheckSpawnSetup&) = delete;
-  CheckSpawnSetup& operator=(const CheckSpawnSetup&) = delete;
+  FsckSpawnSetup(const FsckSpawnSetup&) = delete;
+  FsckSpawnSetup& operator=(const FsckSpawnSetup&) = delete;
 
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
@@ -316,13 +316,13 @@ absl::StatusOr<ProcessTable::Process> ProcessTable::Spawn() {
   Process process;
   process.socket = UniqueFd(ends[0]);
   const UniqueFd theirs(ends[1]);
-  CheckSpawnSetup setup;
+  FsckSpawnSetup setup;
   // Above the numbers that they get, so that neither is overwritten before it is copied.
   const UniqueFd socket(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 10));
   const UniqueFd lease(fcntl(lease_.fd(), F_DUPFD_CLOEXEC, 10));
   if (!socket.valid() || !lease.valid()) return PosixError("fcntl", "F_DUPFD", errno);
-  posix_spawn_file_actions_adddup2(&setup.files, socket.get(), kCheckSocketFd);
-  posix_spawn_file_actions_adddup2(&setup.files, lease.get(), kCheckLeaseFd);
+  posix_spawn_file_actions_adddup2(&setup.files, socket.get(), kFsckSocketFd);
+  posix_spawn_file_actions_adddup2(&setup.files, lease.get(), kFsckLeaseFd);
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&setup.attributes, &none);
@@ -330,7 +330,7 @@ absl::StatusOr<ProcessTable::Process> ProcessTable::Spawn() {
   posix_spawnattr_setpgroup(&setup.attributes, 0);
   posix_spawnattr_setflags(&setup.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   std::string program = options_.program;
-  std::string option = kCheckProcessOption;
+  std::string option = kFsckProcessOption;
   std::string parent = std::to_string(getpid());
   std::array<char*, 4> argv = {program.data(), option.data(), parent.data(), nullptr};
   const int error = posix_spawn(&process.pid, program.c_str(), &setup.files, &setup.attributes, argv.data(), environ);
@@ -346,7 +346,7 @@ absl::StatusOr<ProcessTable::Process> ProcessTable::Spawn() {
 }
 
 absl::Status ProcessTable::Hand(Process& process, const std::string& packet) {
-  if (packet.size() > kMostCheckPacketBytes) return absl::InvalidArgumentError("the operation is too large");
+  if (packet.size() > kMostFsckPacketBytes) return absl::InvalidArgumentError("the operation is too large");
   if (send(process.socket.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
     return absl::OkStatus();
   }
@@ -355,7 +355,7 @@ absl::Status ProcessTable::Hand(Process& process, const std::string& packet) {
 }
 
 void ProcessTable::Receive(uint32_t number, Process& process) {
-  std::string packet(kMostCheckPacketBytes, '\0');
+  std::string packet(kMostFsckPacketBytes, '\0');
   while (true) {
     const ssize_t size = recv(process.socket.get(), packet.data(), packet.size(), MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;

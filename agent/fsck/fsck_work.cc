@@ -1,4 +1,4 @@
-#include "agent/check/check_work.h"
+#include "agent/fsck/fsck_work.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "agent/check/check_operations.h"
+#include "agent/fsck/fsck_operations.h"
 #include "common/clock.h"
 #include "common/posix.h"
 #include "common/protocol.h"
@@ -18,16 +18,16 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint32_t kMostCheckFiles = 1000;
-constexpr uint32_t kMostCheckPages = 1000;
-constexpr uint32_t kMostCheckProcesses = 1000;
+constexpr uint32_t kMostFsckFiles = 1000;
+constexpr uint32_t kMostFsckPages = 1000;
+constexpr uint32_t kMostFsckProcesses = 1000;
 
 uint64_t FileBytes(const v1::CheckWork& check) {
-  return CheckPageOffset(check.pages());
+  return FsckPageOffset(check.pages());
 }
 
 // The file that CheckReplace makes beside the others is one more.
-WorkDemand CheckDemandOf(const v1::HostPlan& plan) {
+WorkDemand FsckDemandOf(const v1::HostPlan& plan) {
   const v1::CheckWork& check = plan.check();
   WorkDemand demand;
   demand.bytes.value = (uint64_t{check.files()} + 1) * FileBytes(check);
@@ -43,21 +43,21 @@ WorkDemand CheckDemandOf(const v1::HostPlan& plan) {
 
 }  // namespace
 
-WorkKind CheckWork::Kind(const Sandbox& sandbox) {
-  return {CheckDemandOf,
+WorkKind FsckWork::Kind(const Sandbox& sandbox) {
+  return {FsckDemandOf,
           [&sandbox](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
               -> absl::StatusOr<std::unique_ptr<Work>> { return Create(plan, sandbox, lease_deadline_ns, sink); }};
 }
 
-absl::StatusOr<std::unique_ptr<CheckWork>> CheckWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
-                                                             const std::atomic<int64_t>& lease_deadline_ns,
-                                                             WorkSink& sink, const std::string& program) {
+absl::StatusOr<std::unique_ptr<FsckWork>> FsckWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                           const std::atomic<int64_t>& lease_deadline_ns,
+                                                           WorkSink& sink, const std::string& program) {
   const v1::CheckWork& check = plan.check();
   std::array<uint8_t, 16> token{};
   if (!plan.has_check() || check.files() == 0 || check.pages() == 0 || check.processes() == 0) {
     return absl::InvalidArgumentError("the plan asks for no check");
   }
-  if (check.files() > kMostCheckFiles || check.pages() > kMostCheckPages || check.processes() > kMostCheckProcesses) {
+  if (check.files() > kMostFsckFiles || check.pages() > kMostFsckPages || check.processes() > kMostFsckProcesses) {
     return absl::InvalidArgumentError("a check has at most 1000 files, 1000 pages in each, and 1000 processes");
   }
   if (plan.run_token().size() != token.size()) return absl::InvalidArgumentError("run_token must be 16 bytes");
@@ -72,12 +72,11 @@ absl::StatusOr<std::unique_ptr<CheckWork>> CheckWork::Create(const v1::HostPlan&
                                                      " are free; the check needs ", FormatSizeForPeople(need),
                                                      " and leaves ", FormatSizeForPeople(stays), " free"));
   }
-  return std::unique_ptr<CheckWork>(
-      new CheckWork(plan, sandbox, lease_deadline_ns, sink, program, std::move(directory)));
+  return std::unique_ptr<FsckWork>(new FsckWork(plan, sandbox, lease_deadline_ns, sink, program, std::move(directory)));
 }
 
-CheckWork::CheckWork(v1::HostPlan plan, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns,
-                     WorkSink& sink, std::string program, std::unique_ptr<RunDirectory> directory)
+FsckWork::FsckWork(v1::HostPlan plan, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns,
+                   WorkSink& sink, std::string program, std::unique_ptr<RunDirectory> directory)
     : plan_(std::move(plan)),
       sandbox_(sandbox),
       lease_deadline_ns_(lease_deadline_ns),
@@ -85,9 +84,9 @@ CheckWork::CheckWork(v1::HostPlan plan, const Sandbox& sandbox, const std::atomi
       program_(std::move(program)),
       directory_(std::move(directory)) {}
 
-CheckWork::~CheckWork() = default;
+FsckWork::~FsckWork() = default;
 
-absl::StatusOr<v1::Placed> CheckWork::Look(const v1::Look& look) {
+absl::StatusOr<v1::Placed> FsckWork::Look(const v1::Look& look) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> visible,
                             directory_->VisibleHosts({look.hosts().begin(), look.hosts().end()}));
   seen_.insert(visible.begin(), visible.end());
@@ -100,9 +99,9 @@ absl::StatusOr<v1::Placed> CheckWork::Look(const v1::Look& look) {
   return placed;
 }
 
-absl::Status CheckWork::SyncDirectories() const {
+absl::Status FsckWork::SyncDirectories() const {
   // From that of the files to that in which the run's directory is: a name that was made outlives the storage's server.
-  std::string path = absl::StrCat(directory_->path(), "/", CheckFileName(0));
+  std::string path = absl::StrCat(directory_->path(), "/", FsckFileName(0));
   const size_t above = directory_->path().rfind('/', directory_->path().rfind('/') - 1);
   for (size_t at = path.rfind('/'); at >= above && at != 0 && at != std::string::npos; at = path.rfind('/')) {
     path.resize(at);
@@ -115,8 +114,8 @@ absl::Status CheckWork::SyncDirectories() const {
   return absl::OkStatus();
 }
 
-absl::Status CheckWork::MakeFile(uint32_t number) {
-  const std::string name = CheckFileName(number);
+absl::Status FsckWork::MakeFile(uint32_t number) {
+  const std::string name = FsckFileName(number);
   const std::string path = absl::StrCat(directory_->path(), "/", name);
   if (stopped_.load(std::memory_order_relaxed)) return absl::CancelledError("stopped while preparing");
   if (SystemClock::Read().value >= lease_deadline_ns_.load(std::memory_order_relaxed)) {
@@ -126,8 +125,8 @@ absl::Status CheckWork::MakeFile(uint32_t number) {
   PageStamp stamp;
   std::copy_n(plan_.run_token().begin(), stamp.run_token.size(), stamp.run_token.begin());
   stamp.host_index = plan_.host_index();
-  CheckPageBytes page;
-  FillCheckPage(stamp, page);
+  FsckPageBytes page;
+  FillFsckPage(stamp, page);
   const ssize_t written = pwrite(fd.get(), page.bytes.data(), page.bytes.size(), 0);
   if (written < 0) return PosixError("pwrite", path, errno);
   if (static_cast<size_t>(written) != page.bytes.size()) {
@@ -140,10 +139,10 @@ absl::Status CheckWork::MakeFile(uint32_t number) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Prepared> CheckWork::Prepare(const std::function<void(uint64_t, uint64_t)>& /*progress*/) {
+absl::StatusOr<v1::Prepared> FsckWork::Prepare(const std::function<void(uint64_t, uint64_t)>& /*progress*/) {
   for (uint32_t number = 0; number < plan_.check().files(); ++number) PLIMSOLL_RETURN_IF_ERROR(MakeFile(number));
   PLIMSOLL_RETURN_IF_ERROR(SyncDirectories());
-  directory_->ExpectFile(CheckFileName(plan_.check().files()));
+  directory_->ExpectFile(FsckFileName(plan_.check().files()));
   ProcessTable::Options options;
   options.program = program_;
   for (const std::string& root : sandbox_.roots()) options.setup.add_roots(root);
@@ -173,40 +172,40 @@ absl::StatusOr<v1::Prepared> CheckWork::Prepare(const std::function<void(uint64_
   return prepared;
 }
 
-std::shared_ptr<ProcessTable> CheckWork::processes() const {
+std::shared_ptr<ProcessTable> FsckWork::processes() const {
   const MutexLock lock(mutex_);
   return processes_;
 }
 
-absl::Status CheckWork::Do(const v1::Command& command) {
+absl::Status FsckWork::Do(const v1::Command& command) {
   if (!command.has_check()) return absl::UnimplementedError("a check does not support this command");
   const std::shared_ptr<ProcessTable> table = processes();
   if (table == nullptr) return absl::FailedPreconditionError("the check is not prepared");
   return table->Do(command.id(), command.check());
 }
 
-void CheckWork::Stop(const std::string& /*reason*/) {
+void FsckWork::Stop(const std::string& /*reason*/) {
   stopped_.store(true, std::memory_order_relaxed);
   if (const std::shared_ptr<ProcessTable> table = processes(); table != nullptr) table->Stop();
 }
 
-std::vector<v1::InFlight> CheckWork::InFlight(int64_t min_age_ns) const {
+std::vector<v1::InFlight> FsckWork::InFlight(int64_t min_age_ns) const {
   const std::shared_ptr<ProcessTable> table = processes();
   return table == nullptr ? std::vector<v1::InFlight>() : table->Overdue(min_age_ns);
 }
 
-uint64_t CheckWork::Progress() const {
+uint64_t FsckWork::Progress() const {
   const std::shared_ptr<ProcessTable> table = processes();
   return files_made_.load(std::memory_order_relaxed) + directory_->removed_files() +
          (table == nullptr ? 0 : table->Progress());
 }
 
-bool CheckWork::WaitIdle(int64_t timeout_ns) {
+bool FsckWork::WaitIdle(int64_t timeout_ns) {
   const std::shared_ptr<ProcessTable> table = processes();
   return table == nullptr || table->WaitEnded(timeout_ns);
 }
 
-v1::Released CheckWork::Release(bool keep_files) {
+v1::Released FsckWork::Release(bool keep_files) {
   {
     const MutexLock lock(mutex_);
     processes_ = nullptr;

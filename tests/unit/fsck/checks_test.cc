@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/testing.h"
-#include "tests/unit/check/simulated_field.h"
+#include "tests/unit/fsck/simulated_field.h"
 
 namespace plimsoll {
 namespace {
@@ -21,9 +21,9 @@ v1::CheckResult RunOne(const std::string& name, SimulatedField& field) {
   uint32_t next_process = 0;
   uint32_t index = 0;
   v1::CheckResult result;
-  for (const CatalogEntry& entry : CheckCatalog()) {
+  for (const CatalogEntry& entry : FsckCatalog()) {
     if (entry.name == name) {
-      CheckRun run(field, index, next_process, result);
+      FsckCheck run(field, index, next_process, result);
       entry.run(run);
     }
     ++index;
@@ -318,7 +318,7 @@ TEST(VerdictTest, AFileSystemWithoutLocksFailsAndOneWithoutDirectIoDoesNot) {
 TEST(CatalogTest, EveryRequirementHasACheckThatDecidesItAndNamesAreUnique) {
   std::set<std::string> names;
   std::set<v1::CheckRequirement> decided;
-  for (const CatalogEntry& entry : CheckCatalog()) {
+  for (const CatalogEntry& entry : FsckCatalog()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     if (entry.decides) decided.insert(entry.requirement);
     EXPECT_FALSE(entry.proves.empty());

@@ -1,4 +1,4 @@
-#include "tests/unit/check/simulated_field.h"
+#include "tests/unit/fsck/simulated_field.h"
 
 #include <algorithm>
 #include <cerrno>

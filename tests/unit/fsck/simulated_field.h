@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/fsck/check_run.h"
+#include "controller/fsck/fsck_check.h"
 
 namespace plimsoll::tests {
 
@@ -78,7 +78,7 @@ struct Lies {
 };
 
 // Two hosts or more. Time passes by a millisecond a command, and where something waits; the hosts' clocks are apart.
-class SimulatedField final : public CheckField {
+class SimulatedField final : public FsckField {
  public:
   explicit SimulatedField(size_t hosts = 2, Lies lies = {});
 

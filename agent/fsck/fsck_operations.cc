@@ -1,4 +1,4 @@
-#include "agent/check/check_operations.h"
+#include "agent/fsck/fsck_operations.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,15 +25,15 @@
 
 namespace plimsoll {
 
-std::string CheckFileName(uint32_t number) {
+std::string FsckFileName(uint32_t number) {
   return absl::StrFormat("qm1/active/S%07d.LOG", number);
 }
 
-uint64_t CheckPageOffset(uint32_t page) {
+uint64_t FsckPageOffset(uint32_t page) {
   return (uint64_t{page} + 1) * kStampedPageBytes;
 }
 
-void FillCheckPage(const PageStamp& stamp, CheckPageBytes& page) {
+void FillFsckPage(const PageStamp& stamp, FsckPageBytes& page) {
   // A linear congruential generator: no two stamps of a run have the same content.
   uint64_t state = stamp.sequence * 0x9e3779b97f4a7c15 + (uint64_t{stamp.host_index} << 48) +
                    (uint64_t{stamp.qm} << 32) + (uint64_t{stamp.epoch} << 16) + stamp.page;
@@ -44,7 +44,7 @@ void FillCheckPage(const PageStamp& stamp, CheckPageBytes& page) {
   WriteStamp(stamp, PayloadChecksum(std::span(page.bytes).subspan(kStampBytes)), page.bytes.data());
 }
 
-v1::CheckPage ReadCheckPage(const CheckPageBytes& page, uint32_t number, const std::array<uint8_t, 16>& run_token) {
+v1::CheckPage ReadFsckPage(const FsckPageBytes& page, uint32_t number, const std::array<uint8_t, 16>& run_token) {
   v1::CheckPage seen;
   seen.set_page(number);
   if (std::all_of(page.bytes.begin(), page.bytes.end(), [](std::byte byte) { return byte == std::byte{0}; })) {
@@ -68,7 +68,7 @@ v1::CheckPage ReadCheckPage(const CheckPageBytes& page, uint32_t number, const s
 
 namespace {
 
-constexpr mode_t kCheckFileMode = 0600;
+constexpr mode_t kFsckFileMode = 0600;
 
 int64_t NowNs() {
   return SystemClock::Read().value;
@@ -94,14 +94,14 @@ void AddSight(const v1::CheckSight& sight, v1::CheckAnswer& answer) {
 
 }  // namespace
 
-CheckOperations::CheckOperations(v1::CheckSetup setup, const Sandbox& sandbox, const LeasePage& lease,
-                                 std::function<void(uint64_t)> acknowledged)
+FsckOperations::FsckOperations(v1::CheckSetup setup, const Sandbox& sandbox, const LeasePage& lease,
+                               std::function<void(uint64_t)> acknowledged)
     : setup_(std::move(setup)), sandbox_(sandbox), lease_(lease), acknowledged_(std::move(acknowledged)) {
   const std::string& token = setup_.run_token();
   std::copy_n(token.begin(), std::min(token.size(), run_token_.size()), run_token_.begin());
 }
 
-v1::CheckAnswer CheckOperations::Execute(const v1::CheckOrder& order) {
+v1::CheckAnswer FsckOperations::Execute(const v1::CheckOrder& order) {
   v1::CheckAnswer answer;
   answer.set_id(order.id());
   answer.set_process(order.command().process());
@@ -115,7 +115,7 @@ v1::CheckAnswer CheckOperations::Execute(const v1::CheckOrder& order) {
   return answer;
 }
 
-absl::Status CheckOperations::Dispatch(const v1::CheckCommand& command, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Dispatch(const v1::CheckCommand& command, v1::CheckAnswer& answer) {
   switch (command.action_case()) {
     case v1::CheckCommand::kOpen:
       return Open(command.open(), answer);
@@ -146,24 +146,24 @@ absl::Status CheckOperations::Dispatch(const v1::CheckCommand& command, v1::Chec
   }
 }
 
-absl::Status CheckOperations::CallFailed(const std::string& operation, const std::string& path, int error_number,
-                                         v1::CheckAnswer& answer) {
+absl::Status FsckOperations::CallFailed(const std::string& operation, const std::string& path, int error_number,
+                                        v1::CheckAnswer& answer) {
   answer.set_error_number(error_number);
   return PosixError(operation, path, error_number);
 }
 
-absl::StatusOr<const CheckOperations::OpenFile*> CheckOperations::Find(uint32_t handle) const {
+absl::StatusOr<const FsckOperations::OpenFile*> FsckOperations::Find(uint32_t handle) const {
   const auto found = files_.find(handle);
   if (found == files_.end()) return absl::FailedPreconditionError(absl::StrCat("no file is open as ", handle));
   return &found->second;
 }
 
-absl::Status CheckOperations::MayWrite() const {
+absl::Status FsckOperations::MayWrite() const {
   return NowNs() < lease_.deadline_ns() ? absl::OkStatus() : absl::CancelledError("the lease has expired");
 }
 
-absl::Status CheckOperations::Open(const v1::CheckOpen& open, v1::CheckAnswer& answer) {
-  const RunFile file{setup_.run_id(), run_token_, open.host(), CheckFileName(open.file())};
+absl::Status FsckOperations::Open(const v1::CheckOpen& open, v1::CheckAnswer& answer) {
+  const RunFile file{setup_.run_id(), run_token_, open.host(), FsckFileName(open.file())};
   const int flags = O_RDWR | (open.dsync() ? O_DSYNC : 0);
   absl::StatusOr<UniqueFd> fd = sandbox_.OpenRunFile(setup_.dir(), file, flags | (open.direct() ? O_DIRECT : 0));
   answer.set_direct(open.direct());
@@ -172,11 +172,11 @@ absl::Status CheckOperations::Open(const v1::CheckOpen& open, v1::CheckAnswer& a
     fd = sandbox_.OpenRunFile(setup_.dir(), file, flags);
   }
   PLIMSOLL_RETURN_IF_ERROR(fd.status());
-  files_[open.handle()] = {*std::move(fd), absl::StrCat(open.host(), "/", CheckFileName(open.file()))};
+  files_[open.handle()] = {*std::move(fd), absl::StrCat(open.host(), "/", FsckFileName(open.file()))};
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Close(const v1::CheckClose& close) {
+absl::Status FsckOperations::Close(const v1::CheckClose& close) {
   PLIMSOLL_RETURN_IF_ERROR(Find(close.handle()).status());
   // NFS writes out at the close, and reports its errors there.
   const int fd = files_[close.handle()].fd.Release();
@@ -186,13 +186,13 @@ absl::Status CheckOperations::Close(const v1::CheckClose& close) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::WritePage(const OpenFile& file, uint32_t page, uint32_t epoch, uint64_t sequence,
-                                        v1::CheckAnswer& answer) {
-  CheckPageBytes content;
-  FillCheckPage({run_token_, setup_.host_index(), setup_.process(), epoch, page, sequence}, content);
+absl::Status FsckOperations::WritePage(const OpenFile& file, uint32_t page, uint32_t epoch, uint64_t sequence,
+                                       v1::CheckAnswer& answer) {
+  FsckPageBytes content;
+  FillFsckPage({run_token_, setup_.host_index(), setup_.process(), epoch, page, sequence}, content);
   PLIMSOLL_RETURN_IF_ERROR(MayWrite());
   const ssize_t written =
-      pwrite(file.fd.get(), content.bytes.data(), content.bytes.size(), static_cast<off_t>(CheckPageOffset(page)));
+      pwrite(file.fd.get(), content.bytes.data(), content.bytes.size(), static_cast<off_t>(FsckPageOffset(page)));
   if (written < 0) return CallFailed("pwrite", file.path, errno, answer);
   if (static_cast<size_t>(written) != content.bytes.size()) {
     return absl::DataLossError(absl::StrCat("pwrite ", file.path, ": only ", written, " bytes were written"));
@@ -200,17 +200,17 @@ absl::Status CheckOperations::WritePage(const OpenFile& file, uint32_t page, uin
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::CheckPage> CheckOperations::ReadPage(const OpenFile& file, uint32_t page,
-                                                        v1::CheckAnswer& answer) const {
+absl::StatusOr<v1::CheckPage> FsckOperations::ReadPage(const OpenFile& file, uint32_t page,
+                                                       v1::CheckAnswer& answer) const {
   // What lies behind the end of the file reads as zeros.
-  CheckPageBytes content;
+  FsckPageBytes content;
   const ssize_t size =
-      pread(file.fd.get(), content.bytes.data(), content.bytes.size(), static_cast<off_t>(CheckPageOffset(page)));
+      pread(file.fd.get(), content.bytes.data(), content.bytes.size(), static_cast<off_t>(FsckPageOffset(page)));
   if (size < 0) return CallFailed("pread", file.path, errno, answer);
-  return ReadCheckPage(content, page, run_token_);
+  return ReadFsckPage(content, page, run_token_);
 }
 
-absl::Status CheckOperations::Write(const v1::CheckWrite& write, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Write(const v1::CheckWrite& write, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const file, Find(write.handle()));
   for (uint32_t round = 0; round < std::max(write.rounds(), 1U); ++round) {
     for (uint32_t number = 0; number < write.count(); ++number) {
@@ -223,7 +223,7 @@ absl::Status CheckOperations::Write(const v1::CheckWrite& write, v1::CheckAnswer
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Read(const v1::CheckRead& read, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Read(const v1::CheckRead& read, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const file, Find(read.handle()));
   for (uint32_t number = 0; number < read.count(); ++number) {
     PLIMSOLL_ASSIGN_OR_RETURN(*answer.add_pages(), ReadPage(*file, read.first() + number, answer));
@@ -231,7 +231,7 @@ absl::Status CheckOperations::Read(const v1::CheckRead& read, v1::CheckAnswer& a
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Stream(const v1::CheckStream& stream, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Stream(const v1::CheckStream& stream, v1::CheckAnswer& answer) {
   const int64_t limit_ns = NowNs() + stream.limit_ns();
   for (uint64_t sequence = 1; NowNs() < limit_ns; ++sequence) {
     const auto page = static_cast<uint32_t>((sequence - 1) % std::max(stream.pages(), 1U));
@@ -245,7 +245,7 @@ absl::Status CheckOperations::Stream(const v1::CheckStream& stream, v1::CheckAns
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Watch(const v1::CheckWatch& watch, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Watch(const v1::CheckWatch& watch, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const first, Find(watch.first()));
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const second, Find(watch.second()));
   const int64_t limit_ns = NowNs() + watch.limit_ns();
@@ -259,19 +259,19 @@ absl::Status CheckOperations::Watch(const v1::CheckWatch& watch, v1::CheckAnswer
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::ReplaceOnce(int directory_fd, const v1::CheckReplace& replace, uint64_t sequence,
-                                          v1::CheckAnswer& answer) {
+absl::Status FsckOperations::ReplaceOnce(int directory_fd, const v1::CheckReplace& replace, uint64_t sequence,
+                                         v1::CheckAnswer& answer) {
   const auto name_of = [](uint32_t number) {
-    const std::string relative = CheckFileName(number);
+    const std::string relative = FsckFileName(number);
     return relative.substr(relative.rfind('/') + 1);
   };
   const std::string spare = name_of(setup_.spare_file());
   PLIMSOLL_RETURN_IF_ERROR(MayWrite());
-  OpenFile file{UniqueFd(), absl::StrCat(setup_.host_label(), "/", CheckFileName(setup_.spare_file()))};
+  OpenFile file{UniqueFd(), absl::StrCat(setup_.host_label(), "/", FsckFileName(setup_.spare_file()))};
   PLIMSOLL_ASSIGN_OR_RETURN(file.fd, OpenBeneath(directory_fd, spare, O_RDWR | O_CREAT | O_EXCL, MountRule::kMustStay,
-                                                 file.path, kCheckFileMode));
-  CheckPageBytes token;
-  FillCheckPage({run_token_, setup_.host_index(), 0, 0, 0, 0}, token);
+                                                 file.path, kFsckFileMode));
+  FsckPageBytes token;
+  FillFsckPage({run_token_, setup_.host_index(), 0, 0, 0, 0}, token);
   if (pwrite(file.fd.get(), token.bytes.data(), token.bytes.size(), 0) != static_cast<ssize_t>(token.bytes.size())) {
     return CallFailed("pwrite", file.path, errno, answer);
   }
@@ -285,9 +285,9 @@ absl::Status CheckOperations::ReplaceOnce(int directory_fd, const v1::CheckRepla
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Replace(const v1::CheckReplace& replace, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Replace(const v1::CheckReplace& replace, v1::CheckAnswer& answer) {
   if (replace.target() >= setup_.spare_file()) return absl::InvalidArgumentError("no such file was made");
-  const std::string relative = CheckFileName(0);
+  const std::string relative = FsckFileName(0);
   const std::string way = absl::StrCat(RunDirectoryName(setup_.run_id()), "/", setup_.host_label(), "/",
                                        relative.substr(0, relative.rfind('/')));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd top, sandbox_.OpenDirectory(setup_.dir()));
@@ -300,8 +300,8 @@ absl::Status CheckOperations::Replace(const v1::CheckReplace& replace, v1::Check
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Look(const v1::CheckLook& look, v1::CheckAnswer& answer) {
-  const RunFile file{setup_.run_id(), run_token_, look.host(), CheckFileName(look.file())};
+absl::Status FsckOperations::Look(const v1::CheckLook& look, v1::CheckAnswer& answer) {
+  const RunFile file{setup_.run_id(), run_token_, look.host(), FsckFileName(look.file())};
   const int64_t limit_ns = NowNs() + look.limit_ns();
   do {
     absl::StatusOr<UniqueFd> fd = sandbox_.OpenRunFile(setup_.dir(), file, O_RDONLY);
@@ -329,7 +329,7 @@ absl::Status CheckOperations::Look(const v1::CheckLook& look, v1::CheckAnswer& a
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Stat(const v1::CheckStat& stat, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Stat(const v1::CheckStat& stat, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const file, Find(stat.handle()));
   struct statx info{};
   if (statx(file->fd.get(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &info) != 0) {
@@ -376,9 +376,9 @@ class InterruptAfter {
 
 }  // namespace
 
-absl::StatusOr<CheckOperations::Lock> CheckOperations::CallLock(const OpenFile& file, int command, int type,
-                                                                uint64_t start, uint64_t length,
-                                                                v1::CheckAnswer& answer) {
+absl::StatusOr<FsckOperations::Lock> FsckOperations::CallLock(const OpenFile& file, int command, int type,
+                                                              uint64_t start, uint64_t length,
+                                                              v1::CheckAnswer& answer) {
   struct flock range{};
   range.l_type = static_cast<short>(type);
   range.l_whence = SEEK_SET;
@@ -394,7 +394,7 @@ absl::StatusOr<CheckOperations::Lock> CheckOperations::CallLock(const OpenFile& 
   return CallFailed("fcntl", file.path, error_number, answer);
 }
 
-absl::Status CheckOperations::TakeLock(const v1::CheckLock& lock, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::TakeLock(const v1::CheckLock& lock, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const file, Find(lock.handle()));
   const int type = lock.shared() ? F_RDLCK : F_WRLCK;
   const int64_t limit_ns = LockNowNs() + lock.limit_ns();
@@ -437,7 +437,7 @@ absl::Status CheckOperations::TakeLock(const v1::CheckLock& lock, v1::CheckAnswe
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::Contend(const v1::CheckContend& contend, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::Contend(const v1::CheckContend& contend, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const file, Find(contend.handle()));
   const int64_t limit_ns = LockNowNs() + contend.limit_ns();
   while (LockNowNs() < limit_ns) {
@@ -462,7 +462,7 @@ absl::Status CheckOperations::Contend(const v1::CheckContend& contend, v1::Check
   return absl::OkStatus();
 }
 
-absl::Status CheckOperations::PingPong(const v1::CheckPingPong& ping_pong, v1::CheckAnswer& answer) {
+absl::Status FsckOperations::PingPong(const v1::CheckPingPong& ping_pong, v1::CheckAnswer& answer) {
   PLIMSOLL_ASSIGN_OR_RETURN(const OpenFile* const file, Find(ping_pong.handle()));
   const uint32_t locks = std::max(ping_pong.locks(), 2U);
   const int64_t limit_ns = LockNowNs() + ping_pong.limit_ns();

@@ -50,19 +50,19 @@ class LeasePage {
 };
 
 // The option that makes a process of the agent's program one; for nobody but the agent.
-inline constexpr char kCheckProcessOption[] = "--check-process";
+inline constexpr char kFsckProcessOption[] = "--check-process";
 
 // What the agent gives it: a packet socket, and the page of the lease.
-inline constexpr int kCheckSocketFd = 3;
-inline constexpr int kCheckLeaseFd = 4;
+inline constexpr int kFsckSocketFd = 3;
+inline constexpr int kFsckLeaseFd = 4;
 
 // Most bytes of one packet either way.
-inline constexpr int kMostCheckPacketBytes = 180'000;
+inline constexpr int kMostFsckPacketBytes = 180'000;
 
 // Takes its setup and then orders from the socket, one at a time, and answers them. Ends when the socket is closed,
 // when the lease has expired, and (by a signal of the kernel) with the thread of process `parent` that started it.
 // Returns the exit code.
-int RunCheckProcess(int parent);
+int RunFsckProcess(int parent);
 
 // Starts processes, hands each its operations, answers for those that do not, and kills them. One thread of its own
 // does all of it, and lasts as long as they do: the kernel kills a process when the thread that started it ends. It
@@ -70,7 +70,7 @@ int RunCheckProcess(int parent);
 class ProcessTable {
  public:
   struct Options {
-    // The program to start; it must call RunCheckProcess for kCheckProcessOption.
+    // The program to start; it must call RunFsckProcess for kFsckProcessOption.
     std::string program = "/proc/self/exe";
     // For each process; id and process are filled in.
     v1::CheckSetup setup;

@@ -1,4 +1,4 @@
-#include "controller/fsck/check_run.h"
+#include "controller/fsck/fsck_check.h"
 
 #include <cerrno>
 #include <utility>
@@ -19,10 +19,10 @@ bool MeansNoLocks(int error_number) {
 
 }  // namespace
 
-CheckRun::CheckRun(CheckField& field, uint32_t index, uint32_t& next_process, v1::CheckResult& result)
+FsckCheck::FsckCheck(FsckField& field, uint32_t index, uint32_t& next_process, v1::CheckResult& result)
     : field_(field), index_(index), next_process_(next_process), result_(result) {}
 
-CheckRun::~CheckRun() {
+FsckCheck::~FsckCheck() {
   std::vector<uint64_t> sent;
   for (const auto& [number, host] : started_) {
     v1::CheckCommand command;
@@ -34,7 +34,7 @@ CheckRun::~CheckRun() {
   for (const uint64_t each : sent) field_.Await(each);
 }
 
-size_t CheckRun::Other(size_t host) const {
+size_t FsckCheck::Other(size_t host) const {
   for (size_t step = 1; step < hosts(); ++step) {
     const size_t other = (host + step) % hosts();
     if (!field_.SameKernel(host, other)) return other;
@@ -42,18 +42,18 @@ size_t CheckRun::Other(size_t host) const {
   return (host + 1) % hosts();
 }
 
-void CheckRun::Decide(v1::CheckOutcome outcome, const std::string& reason) {
+void FsckCheck::Decide(v1::CheckOutcome outcome, const std::string& reason) {
   if (decided_) return;
   decided_ = true;
   result_.set_outcome(outcome);
   result_.set_reason(reason);
 }
 
-void CheckRun::Note(const std::string& sentence) {
+void FsckCheck::Note(const std::string& sentence) {
   if (!decided_) result_.add_evidence(sentence);
 }
 
-CheckedProcess CheckRun::Start(size_t host) {
+CheckedProcess FsckCheck::Start(size_t host) {
   const CheckedProcess process{host, ++next_process_};
   if (decided_) return process;
   v1::CheckCommand command;
@@ -63,13 +63,13 @@ CheckedProcess CheckRun::Start(size_t host) {
   return process;
 }
 
-std::vector<CheckedProcess> CheckRun::StartAll() {
+std::vector<CheckedProcess> FsckCheck::StartAll() {
   std::vector<CheckedProcess> processes;
   for (size_t host = 0; host < hosts(); ++host) processes.push_back(Start(host));
   return processes;
 }
 
-v1::CheckAnswer CheckRun::Kill(const CheckedProcess& process) {
+v1::CheckAnswer FsckCheck::Kill(const CheckedProcess& process) {
   v1::CheckCommand command;
   command.mutable_kill();
   v1::CheckAnswer answer = Ask(process, std::move(command));
@@ -77,14 +77,14 @@ v1::CheckAnswer CheckRun::Kill(const CheckedProcess& process) {
   return answer;
 }
 
-uint64_t CheckRun::Send(const CheckedProcess& process, v1::CheckCommand command, int64_t timeout_ns) {
+uint64_t FsckCheck::Send(const CheckedProcess& process, v1::CheckCommand command, int64_t timeout_ns) {
   if (decided_) return 0;
   command.set_process(process.number);
   command.set_timeout_ns(timeout_ns);
   return field_.Send(process.host, command);
 }
 
-v1::CheckAnswer CheckRun::Await(const CheckedProcess& process, uint64_t sent) {
+v1::CheckAnswer FsckCheck::Await(const CheckedProcess& process, uint64_t sent) {
   v1::CheckAnswer answer;
   answer.set_code(static_cast<int32_t>(absl::StatusCode::kCancelled));
   if (sent == 0) return answer;
@@ -100,11 +100,11 @@ v1::CheckAnswer CheckRun::Await(const CheckedProcess& process, uint64_t sent) {
   return answer;
 }
 
-v1::CheckAnswer CheckRun::Ask(const CheckedProcess& process, v1::CheckCommand command, int64_t timeout_ns) {
+v1::CheckAnswer FsckCheck::Ask(const CheckedProcess& process, v1::CheckCommand command, int64_t timeout_ns) {
   return Await(process, Send(process, std::move(command), timeout_ns));
 }
 
-v1::CheckAnswer CheckRun::Open(const CheckedProcess& process, size_t owner, How how, uint32_t which) {
+v1::CheckAnswer FsckCheck::Open(const CheckedProcess& process, size_t owner, How how, uint32_t which) {
   v1::CheckCommand command;
   v1::CheckOpen& open = *command.mutable_open();
   open.set_handle(which);
@@ -115,14 +115,14 @@ v1::CheckAnswer CheckRun::Open(const CheckedProcess& process, size_t owner, How 
   return Ask(process, std::move(command));
 }
 
-void CheckRun::Close(const CheckedProcess& process, uint32_t which) {
+void FsckCheck::Close(const CheckedProcess& process, uint32_t which) {
   v1::CheckCommand command;
   command.mutable_close()->set_handle(which);
   Ask(process, std::move(command));
 }
 
-v1::CheckAnswer CheckRun::Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start, uint64_t length,
-                               bool shared) {
+v1::CheckAnswer FsckCheck::Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start,
+                                uint64_t length, bool shared) {
   v1::CheckCommand command;
   v1::CheckLock& lock = *command.mutable_lock();
   lock.set_kind(kind);
@@ -132,12 +132,12 @@ v1::CheckAnswer CheckRun::Lock(const CheckedProcess& process, v1::CheckLock::Kin
   return Ask(process, std::move(command));
 }
 
-void CheckRun::Unlock(const CheckedProcess& process, uint64_t start, uint64_t length) {
+void FsckCheck::Unlock(const CheckedProcess& process, uint64_t start, uint64_t length) {
   Lock(process, v1::CheckLock::KIND_UNLOCK, start, length);
 }
 
-v1::CheckAnswer CheckRun::Write(const CheckedProcess& process, uint64_t sequence, uint32_t first, uint32_t count,
-                                uint32_t which) {
+v1::CheckAnswer FsckCheck::Write(const CheckedProcess& process, uint64_t sequence, uint32_t first, uint32_t count,
+                                 uint32_t which) {
   v1::CheckCommand command;
   v1::CheckWrite& write = *command.mutable_write();
   write.set_handle(which);
@@ -148,7 +148,7 @@ v1::CheckAnswer CheckRun::Write(const CheckedProcess& process, uint64_t sequence
   return Ask(process, std::move(command));
 }
 
-v1::CheckAnswer CheckRun::Read(const CheckedProcess& process, uint32_t first, uint32_t count, uint32_t which) {
+v1::CheckAnswer FsckCheck::Read(const CheckedProcess& process, uint32_t first, uint32_t count, uint32_t which) {
   v1::CheckCommand command;
   v1::CheckRead& read = *command.mutable_read();
   read.set_handle(which);
@@ -157,15 +157,15 @@ v1::CheckAnswer CheckRun::Read(const CheckedProcess& process, uint32_t first, ui
   return Ask(process, std::move(command));
 }
 
-void CheckRun::MustGet(const CheckedProcess& process, uint64_t start, uint64_t length) {
+void FsckCheck::MustGet(const CheckedProcess& process, uint64_t start, uint64_t length) {
   const v1::CheckAnswer answer = Lock(process, v1::CheckLock::KIND_TRY, start, length);
   if (answer.code() == 0 && !answer.granted()) {
     Undecided(absl::StrCat(label(process.host), " was refused a lock that no process held (bytes from ", start, ")"));
   }
 }
 
-void CheckRun::MustBeRefused(const CheckedProcess& process, const CheckedProcess& holder, uint64_t start,
-                             uint64_t length) {
+void FsckCheck::MustBeRefused(const CheckedProcess& process, const CheckedProcess& holder, uint64_t start,
+                              uint64_t length) {
   const v1::CheckAnswer answer = Lock(process, v1::CheckLock::KIND_TRY, start, length);
   if (answer.code() == 0 && answer.granted()) {
     Fail(absl::StrCat("granted twice: ", label(process.host), " was granted the lock that ", label(holder.host),
@@ -173,7 +173,7 @@ void CheckRun::MustBeRefused(const CheckedProcess& process, const CheckedProcess
   }
 }
 
-void CheckRun::MustStillWrite(const CheckedProcess& holder, const std::string& when, int64_t timeout_ns) {
+void FsckCheck::MustStillWrite(const CheckedProcess& holder, const std::string& when, int64_t timeout_ns) {
   if (over()) return;
   v1::CheckCommand command;
   command.set_process(holder.number);
@@ -189,7 +189,7 @@ void CheckRun::MustStillWrite(const CheckedProcess& holder, const std::string& w
   }
 }
 
-std::string CheckRun::InWords(const v1::CheckPage& page) const {
+std::string FsckCheck::InWords(const v1::CheckPage& page) const {
   switch (page.state()) {
     case v1::CHECK_PAGE_STATE_WHOLE:
       break;
@@ -207,8 +207,8 @@ std::string CheckRun::InWords(const v1::CheckPage& page) const {
   return words;
 }
 
-void CheckRun::MustHold(const CheckedProcess& reader, const v1::CheckAnswer& answer, size_t writer, uint64_t sequence,
-                        const std::string& how) {
+void FsckCheck::MustHold(const CheckedProcess& reader, const v1::CheckAnswer& answer, size_t writer, uint64_t sequence,
+                         const std::string& how) {
   if (answer.code() != 0) return;
   for (const v1::CheckPage& page : answer.pages()) {
     if (page.state() == v1::CHECK_PAGE_STATE_WHOLE && page.host() == writer && page.sequence() == sequence &&

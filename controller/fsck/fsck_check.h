@@ -16,9 +16,9 @@
 namespace plimsoll {
 
 // Agents, or a model of them. For one thread.
-class CheckField {
+class FsckField {
  public:
-  virtual ~CheckField() = default;
+  virtual ~FsckField() = default;
 
   // Hosts that take part, from 0; a host's label also names it in commands.
   virtual size_t hosts() const = 0;
@@ -55,7 +55,7 @@ class CheckField {
 };
 
 // Pages of each file, in front of which stands the one with the run's token.
-inline constexpr uint32_t kCheckPages = 32;
+inline constexpr uint32_t kFsckPages = 32;
 // Files that each host makes: two for each check.
 inline constexpr uint32_t kFilesPerCheck = 2;
 
@@ -67,17 +67,17 @@ struct CheckedProcess {
 
 // One check under way. The first finding stands: after it nothing more is sent, and answers are empty. So a check asks
 // and expects from top to bottom, and looks at over() only where it loops. For one thread.
-class CheckRun {
+class FsckCheck {
  public:
   // `index`: of the check in the catalog, from which its files follow. `next_process`: numbers of processes are used
   // once in a session. Both references outlive the object.
-  CheckRun(CheckField& field, uint32_t index, uint32_t& next_process, v1::CheckResult& result);
+  FsckCheck(FsckField& field, uint32_t index, uint32_t& next_process, v1::CheckResult& result);
   // Kills the processes that it started.
-  ~CheckRun();
-  CheckRun(const CheckRun&) = delete;
-  CheckRun& operator=(const CheckRun&) = delete;
+  ~FsckCheck();
+  FsckCheck(const FsckCheck&) = delete;
+  FsckCheck& operator=(const FsckCheck&) = delete;
 
-  CheckField& field() { return field_; }
+  FsckField& field() { return field_; }
   size_t hosts() const { return field_.hosts(); }
   const std::string& label(size_t host) const { return field_.label(host); }
   // A host with another kernel than `host`; where there is none, the next one.
@@ -142,7 +142,7 @@ class CheckRun {
  private:
   void Decide(v1::CheckOutcome outcome, const std::string& reason);
 
-  CheckField& field_;
+  FsckField& field_;
   const uint32_t index_;
   uint32_t& next_process_;
   v1::CheckResult& result_;

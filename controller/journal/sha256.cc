@@ -1,4 +1,4 @@
-#include "controller/run/sha256.h"
+#include "controller/journal/sha256.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -12,7 +12,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/files.h"
 #include "common/posix.h"
+#include "common/status_macros.h"
 
 namespace plimsoll {
 namespace {
@@ -78,11 +80,9 @@ absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std:
   Sha256Sum sum;
   std::vector<char> buffer(kReadBytes);
   while (true) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return PosixError("read", path, errno);
+    PLIMSOLL_ASSIGN_OR_RETURN(const size_t got, ReadFully(fd.get(), path, buffer.data(), buffer.size()));
     if (got == 0) return sum.Take();
-    sum.Add(buffer.data(), static_cast<size_t>(got));
+    sum.Add(buffer.data(), got);
   }
 }
 

@@ -1,5 +1,5 @@
 // The agent's side of checking a shared file system, with real processes, locks and files.
-#include "agent/check/check_work.h"
+#include "agent/fsck/fsck_work.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 #include <string>
 #include <utility>
 
-#include "agent/check/check_operations.h"
-#include "agent/check/check_process.h"
+#include "agent/fsck/fsck_operations.h"
+#include "agent/fsck/fsck_process.h"
 #include "common/clock.h"
 #include "common/units.h"
 #include "tests/testing.h"
@@ -79,7 +79,7 @@ std::set<int> Children() {
 struct TestHost {
   AnswerSink sink;
   std::atomic<int64_t> deadline_ns{std::numeric_limits<int64_t>::max()};
-  std::unique_ptr<CheckWork> work;
+  std::unique_ptr<FsckWork> work;
   uint64_t next_id = 0;
 
   uint64_t Send(uint32_t process, v1::CheckCommand command, int64_t timeout_ns = kLongNs) {
@@ -130,13 +130,13 @@ struct TestHost {
   }
 };
 
-class CheckWorkTest : public ::testing::Test {
+class FsckWorkTest : public ::testing::Test {
  protected:
-  CheckWorkTest() : sandbox_(*Sandbox::Create({temp_.path()}, "00000000000000aa")) {
+  FsckWorkTest() : sandbox_(*Sandbox::Create({temp_.path()}, "00000000000000aa")) {
     Make(alpha_, "alpha", 0);
     Make(beta_, "beta", 1);
   }
-  ~CheckWorkTest() override {
+  ~FsckWorkTest() override {
     for (TestHost* host : {&alpha_, &beta_}) {
       if (host->work == nullptr) continue;
       host->work->Stop("over");
@@ -161,13 +161,13 @@ class CheckWorkTest : public ::testing::Test {
     return plan;
   }
   void Make(TestHost& host, const std::string& label, uint32_t index) {
-    auto work = CheckWork::Create(Plan(label, index), *sandbox_, host.deadline_ns, host.sink);
+    auto work = FsckWork::Create(Plan(label, index), *sandbox_, host.deadline_ns, host.sink);
     ASSERT_THAT(work, IsOk());
     host.work = *std::move(work);
     ASSERT_THAT(host.work->Prepare([](uint64_t, uint64_t) {}), IsOk());
   }
   std::string FileOf(const std::string& label, uint32_t number) const {
-    return temp_.Sub("plimsoll-0a/" + label + "/" + CheckFileName(number));
+    return temp_.Sub("plimsoll-0a/" + label + "/" + FsckFileName(number));
   }
 
   tests::TempDirectory temp_;
@@ -176,7 +176,7 @@ class CheckWorkTest : public ::testing::Test {
   TestHost beta_;
 };
 
-TEST_F(CheckWorkTest, TheLockOfOneProcessIsRefusedToOthersAndGoesWithIt) {
+TEST_F(FsckWorkTest, TheLockOfOneProcessIsRefusedToOthersAndGoesWithIt) {
   alpha_.Start(1);
   beta_.Start(1);
   EXPECT_EQ(alpha_.Open(1, "alpha", 0).code(), 0);
@@ -192,7 +192,7 @@ TEST_F(CheckWorkTest, TheLockOfOneProcessIsRefusedToOthersAndGoesWithIt) {
   EXPECT_GE(granted.ended_ns(), killed.started_ns());
 }
 
-TEST_F(CheckWorkTest, AWaiterThatIsNotGrantedTheLockGivesUpAtItsLimit) {
+TEST_F(FsckWorkTest, AWaiterThatIsNotGrantedTheLockGivesUpAtItsLimit) {
   alpha_.Start(1);
   alpha_.Start(2);
   alpha_.Open(1, "alpha", 0);
@@ -208,7 +208,7 @@ TEST_F(CheckWorkTest, AWaiterThatIsNotGrantedTheLockGivesUpAtItsLimit) {
   EXPECT_EQ(alpha_.Read(2, 1).code(), 0);
 }
 
-TEST_F(CheckWorkTest, ACallThatDoesNotReturnIsAnsweredForAndItsProcessCanBeKilled) {
+TEST_F(FsckWorkTest, ACallThatDoesNotReturnIsAnsweredForAndItsProcessCanBeKilled) {
   alpha_.Start(1);
   alpha_.Start(2);
   alpha_.Open(1, "alpha", 0);
@@ -223,7 +223,7 @@ TEST_F(CheckWorkTest, ACallThatDoesNotReturnIsAnsweredForAndItsProcessCanBeKille
   EXPECT_THAT(alpha_.work->InFlight(0), ::testing::IsEmpty());
 }
 
-TEST_F(CheckWorkTest, AKilledStreamReportsWhatWasAcknowledgedAndThatIsThere) {
+TEST_F(FsckWorkTest, AKilledStreamReportsWhatWasAcknowledgedAndThatIsThere) {
   beta_.Start(1);
   EXPECT_EQ(beta_.Open(1, "alpha", 1, true).code(), 0);
   v1::CheckCommand command;
@@ -249,7 +249,7 @@ TEST_F(CheckWorkTest, AKilledStreamReportsWhatWasAcknowledgedAndThatIsThere) {
   }
 }
 
-TEST_F(CheckWorkTest, ReplacesAFileByRenamingAndRemovesTheNewOne) {
+TEST_F(FsckWorkTest, ReplacesAFileByRenamingAndRemovesTheNewOne) {
   alpha_.Start(1);
   v1::CheckCommand command;
   command.mutable_replace()->set_target(2);
@@ -268,7 +268,7 @@ TEST_F(CheckWorkTest, ReplacesAFileByRenamingAndRemovesTheNewOne) {
   EXPECT_FALSE(fs::exists(FileOf("alpha", 3)));
 }
 
-TEST_F(CheckWorkTest, WhatAKilledReplacementLeftIsRemoved) {
+TEST_F(FsckWorkTest, WhatAKilledReplacementLeftIsRemoved) {
   tests::WriteText(FileOf("alpha", 3), "");
   alpha_.work->Stop("over");
   ASSERT_TRUE(alpha_.work->WaitIdle(kLongNs));
@@ -276,7 +276,7 @@ TEST_F(CheckWorkTest, WhatAKilledReplacementLeftIsRemoved) {
   EXPECT_FALSE(fs::exists(temp_.Sub("plimsoll-0a/alpha")));
 }
 
-TEST_F(CheckWorkTest, OpensOnlyRegularFilesWithOneNameThatCarryTheToken) {
+TEST_F(FsckWorkTest, OpensOnlyRegularFilesWithOneNameThatCarryTheToken) {
   beta_.Start(1);
   EXPECT_EQ(beta_.Open(1, "alpha", 0).code(), 0);
   fs::create_hard_link(FileOf("alpha", 0), temp_.Sub("second"));
@@ -297,7 +297,7 @@ TEST_F(CheckWorkTest, OpensOnlyRegularFilesWithOneNameThatCarryTheToken) {
   EXPECT_EQ(beta_.Open(1, "..", 1).code(), static_cast<int>(StatusCode::kInvalidArgument));
 }
 
-TEST_F(CheckWorkTest, AFileThatLostItsFirstPageIsDistinguishedFromOneOfSomebodyElse) {
+TEST_F(FsckWorkTest, AFileThatLostItsFirstPageIsDistinguishedFromOneOfSomebodyElse) {
   beta_.Start(1);
   const std::string file = FileOf("alpha", 1);
   for (const std::string& left : {std::string(8192, '\0'), std::string()}) {
@@ -310,7 +310,7 @@ TEST_F(CheckWorkTest, AFileThatLostItsFirstPageIsDistinguishedFromOneOfSomebodyE
   EXPECT_EQ(beta_.Open(1, "alpha", 1).code(), static_cast<int>(StatusCode::kPermissionDenied));
 }
 
-TEST_F(CheckWorkTest, ProcessesEndWithTheLease) {
+TEST_F(FsckWorkTest, ProcessesEndWithTheLease) {
   alpha_.Start(1);
   alpha_.Open(1, "alpha", 0, true);
   v1::CheckCommand command;
@@ -327,7 +327,7 @@ TEST_F(CheckWorkTest, ProcessesEndWithTheLease) {
   EXPECT_NE(alpha_.Ask(1, read).code(), 0);
 }
 
-TEST_F(CheckWorkTest, TakesNoMoreProcessesThanWereAskedForAndNoOtherCommand) {
+TEST_F(FsckWorkTest, TakesNoMoreProcessesThanWereAskedForAndNoOtherCommand) {
   for (uint32_t process = 1; process <= 3; ++process) alpha_.Start(process);
   v1::CheckCommand start;
   start.mutable_start();
@@ -338,12 +338,12 @@ TEST_F(CheckWorkTest, TakesNoMoreProcessesThanWereAskedForAndNoOtherCommand) {
   EXPECT_EQ(alpha_.Read(9, 1).code(), static_cast<int>(StatusCode::kNotFound));
 }
 
-TEST_F(CheckWorkTest, PlansThatAskForTooMuchAreRefusedBeforeAnythingIsMade) {
+TEST_F(FsckWorkTest, PlansThatAskForTooMuchAreRefusedBeforeAnythingIsMade) {
   v1::HostPlan plan = Plan("gamma", 2);
   plan.mutable_check()->set_files(1001);
-  EXPECT_THAT(CheckWork::Create(plan, *sandbox_, alpha_.deadline_ns, alpha_.sink).status(),
+  EXPECT_THAT(FsckWork::Create(plan, *sandbox_, alpha_.deadline_ns, alpha_.sink).status(),
               StatusIs(StatusCode::kInvalidArgument, "at most 1000 files"));
-  const WorkDemand demand = CheckWork::Kind(*sandbox_).demand_of(Plan("gamma", 2));
+  const WorkDemand demand = FsckWork::Kind(*sandbox_).demand_of(Plan("gamma", 2));
   EXPECT_EQ(demand.bytes.value, 4U * 9 * 4096);
   EXPECT_EQ(demand.threads.value, 3U);
   EXPECT_FALSE(fs::exists(temp_.Sub("plimsoll-0a/gamma")));
@@ -354,8 +354,8 @@ TEST_F(CheckWorkTest, PlansThatAskForTooMuchAreRefusedBeforeAnythingIsMade) {
 
 // The processes of a check are started from the program itself.
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string(argv[1]) == plimsoll::kCheckProcessOption) {
-    return plimsoll::RunCheckProcess(std::atoi(argv[2]));
+  if (argc == 3 && std::string(argv[1]) == plimsoll::kFsckProcessOption) {
+    return plimsoll::RunFsckProcess(std::atoi(argv[2]));
   }
   ::testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();

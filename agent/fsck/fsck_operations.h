@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/check/check_process.h"
+#include "agent/fsck/fsck_process.h"
 #include "agent/host/sandbox.h"
 #include "common/page_stamp.h"
 #include "common/posix.h"
@@ -20,21 +20,21 @@ namespace plimsoll {
 
 // Name of file `number` in its host's directory: that of an extent, so that whatever removes what a killed agent left
 // knows it.
-std::string CheckFileName(uint32_t number);
+std::string FsckFileName(uint32_t number);
 
 // Offset of a page, in bytes. In front of page 0 is the page with the run's token.
-uint64_t CheckPageOffset(uint32_t page);
+uint64_t FsckPageOffset(uint32_t page);
 
 // A page in memory, aligned as O_DIRECT asks.
-struct alignas(kStampedPageBytes) CheckPageBytes {
+struct alignas(kStampedPageBytes) FsckPageBytes {
   std::array<std::byte, kStampedPageBytes> bytes{};
 };
 
 // Fills the page: the stamp, and content that is another one for each stamp.
-void FillCheckPage(const PageStamp& stamp, CheckPageBytes& page);
+void FillFsckPage(const PageStamp& stamp, FsckPageBytes& page);
 
 // What a page of the run with this token, read as page `number`, holds.
-v1::CheckPage ReadCheckPage(const CheckPageBytes& page, uint32_t number, const std::array<uint8_t, 16>& run_token);
+v1::CheckPage ReadFsckPage(const FsckPageBytes& page, uint32_t number, const std::array<uint8_t, 16>& run_token);
 
 // Of a list in an answer.
 inline constexpr int kMostListedInAnswer = 2000;
@@ -42,12 +42,12 @@ inline constexpr int kMostListedInAnswer = 2000;
 // Carries out one order after another, each of which may block for as long as the storage pleases. No write, and no
 // lock, is begun at or after the lease's deadline. For one thread of a process that has no other: a descriptor that is
 // closed elsewhere in the process would take its locks with it.
-class CheckOperations {
+class FsckOperations {
  public:
   // `acknowledged` is called after each sequence of a CheckStream that all its files have acknowledged. `sandbox` and
   // `lease` outlive the object.
-  CheckOperations(v1::CheckSetup setup, const Sandbox& sandbox, const LeasePage& lease,
-                  std::function<void(uint64_t)> acknowledged);
+  FsckOperations(v1::CheckSetup setup, const Sandbox& sandbox, const LeasePage& lease,
+                 std::function<void(uint64_t)> acknowledged);
 
   v1::CheckAnswer Execute(const v1::CheckOrder& order);
 

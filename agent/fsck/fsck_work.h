@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/check/check_process.h"
+#include "agent/fsck/fsck_process.h"
 #include "agent/host/sandbox.h"
 #include "agent/work/work.h"
 #include "common/mutex.h"
@@ -20,17 +20,16 @@ namespace plimsoll {
 
 // Makes small files in the host's directory, which other hosts of the run open, and lets processes of its own carry the
 // controller's commands out. Removes everything at its end.
-class CheckWork final : public Work {
+class FsckWork final : public Work {
  public:
   // Makes the host's directory. INVALID_ARGUMENT where the plan asks for no check, or for one that is too large.
   // `sandbox`, `lease_deadline_ns` (of CLOCK_MONOTONIC) and `sink` outlive the object. `program`: see ProcessTable.
-  static absl::StatusOr<std::unique_ptr<CheckWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
-                                                           const std::atomic<int64_t>& lease_deadline_ns,
-                                                           WorkSink& sink,
-                                                           const std::string& program = "/proc/self/exe");
+  static absl::StatusOr<std::unique_ptr<FsckWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                          const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink,
+                                                          const std::string& program = "/proc/self/exe");
   // How a session makes it. `sandbox` outlives the kind.
   static WorkKind Kind(const Sandbox& sandbox);
-  ~CheckWork() override;
+  ~FsckWork() override;
 
   absl::StatusOr<v1::Placed> Look(const v1::Look& look) override;
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
@@ -44,8 +43,8 @@ class CheckWork final : public Work {
   v1::Released Release(bool keep_files) override;
 
  private:
-  CheckWork(v1::HostPlan plan, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink,
-            std::string program, std::unique_ptr<RunDirectory> directory);
+  FsckWork(v1::HostPlan plan, const Sandbox& sandbox, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink,
+           std::string program, std::unique_ptr<RunDirectory> directory);
   absl::Status SyncDirectories() const;
   absl::Status MakeFile(uint32_t number);
   // Which processes there are, without a lock for longer than it takes to copy that.

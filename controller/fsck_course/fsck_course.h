@@ -13,13 +13,13 @@
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
-#include "controller/fsck/check_run.h"
+#include "controller/fsck/fsck_check.h"
 #include "controller/run/session_driver.h"
 
 namespace plimsoll {
 
 // Holds a session with every agent of the fleet, for one thread: Begin, the checks, End.
-class CheckCourse final : public CheckField, private SessionCourse {
+class FsckCourse final : public FsckField, private SessionCourse {
  public:
   struct Options {
     Fleet* fleet = nullptr;
@@ -39,7 +39,7 @@ class CheckCourse final : public CheckField, private SessionCourse {
     std::function<absl::StatusOr<v1::HostDescription>(const std::string& address, int64_t timeout_ns)> describe;
   };
   // What the options point to outlives the object.
-  explicit CheckCourse(Options options);
+  explicit FsckCourse(Options options);
 
   // Opens the sessions, makes sure that the hosts share the directory, and has the files made. A failure is why there
   // is nothing to check; the sessions have ended then.

@@ -50,8 +50,8 @@ v1::CheckReport Sample() {
   return report;
 }
 
-TEST(CheckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
-  const std::string text = RenderCheckText(Sample());
+TEST(FsckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
+  const std::string text = RenderFsckText(Sample());
   EXPECT_EQ(text.rfind("Verdict   FAIL  (level quick, /mnt/<mq>", 0), 0U) << text;
   EXPECT_THAT(text, HasSubstr("  guaranteed exclusive access  FAIL\n      lock.exclusive: granted twice"));
   EXPECT_THAT(text, HasSubstr("  data write integrity         NOT TESTED\n"));
@@ -60,7 +60,7 @@ TEST(CheckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
-TEST(CheckReportTest, TheJUnitSuiteIsGreenWhereTheVerdictIsPassAndNowhereElse) {
+TEST(FsckReportTest, TheJUnitSuiteIsGreenWhereTheVerdictIsPassAndNowhereElse) {
   v1::CheckReport report;
   for (int i = v1::CheckRequirement_MIN; i <= v1::CheckRequirement_MAX; ++i) {
     const auto requirement = static_cast<v1::CheckRequirement>(i);
@@ -79,7 +79,7 @@ TEST(CheckReportTest, TheJUnitSuiteIsGreenWhereTheVerdictIsPassAndNowhereElse) {
   EXPECT_THAT(RenderJUnit(report), HasSubstr("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\""));
 }
 
-TEST(CheckReportTest, JUnitSkipsWhatWasNotTestedAndHasAnErrorForWhatIsUndecided) {
+TEST(FsckReportTest, JUnitSkipsWhatWasNotTestedAndHasAnErrorForWhatIsUndecided) {
   const std::string xml = RenderJUnit(Sample());
   EXPECT_THAT(xml, HasSubstr("tests=\"9\" failures=\"4\" errors=\"2\" skipped=\"2\" time=\"5.000\""));
   EXPECT_THAT(xml, HasSubstr("<testcase classname=\"fsck.exclusive_access\" name=\"lock.exclusive\" time=\"1.250\">\n"
@@ -92,7 +92,7 @@ TEST(CheckReportTest, JUnitSkipsWhatWasNotTestedAndHasAnErrorForWhatIsUndecided)
   EXPECT_THAT(xml, Not(HasSubstr("\x1b")));
 }
 
-TEST(CheckReportTest, JsonNamesVerdictsOutcomesAndRequirements) {
+TEST(FsckReportTest, JsonNamesVerdictsOutcomesAndRequirements) {
   const std::string json = RenderJson(Sample());
   EXPECT_THAT(json, HasSubstr("\"verdict\": \"fail\""));
   EXPECT_THAT(json, HasSubstr("\"requirement\": \"exclusive_access\""));

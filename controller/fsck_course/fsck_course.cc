@@ -1,4 +1,4 @@
-#include "controller/fsck_course/check_course.h"
+#include "controller/fsck_course/fsck_course.h"
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/units.h"
-#include "controller/fsck/check_run.h"
+#include "controller/fsck/fsck_check.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/run/process.h"
 
@@ -36,7 +36,7 @@ v1::CheckAnswer NoAnswer(absl::StatusCode code, const std::string& message) {
 
 }  // namespace
 
-CheckCourse::CheckCourse(Options options)
+FsckCourse::FsckCourse(Options options)
     : options_(std::move(options)),
       clock_(*options_.clock),
       fleet_(*options_.fleet),
@@ -48,11 +48,11 @@ CheckCourse::CheckCourse(Options options)
                // Each command has a limit of its own.
                .hang_limit_ns = INT64_MAX}) {}
 
-bool CheckCourse::SameKernel(size_t a, size_t b) const {
+bool FsckCourse::SameKernel(size_t a, size_t b) const {
   return fleet_.host(a).description->boot_id() == fleet_.host(b).description->boot_id();
 }
 
-std::optional<Failure> CheckCourse::Begin() {
+std::optional<Failure> FsckCourse::Begin() {
   for (const auto& host : fleet_.hosts()) {
     v1::HostPlan plan;
     plan.set_run_id(options_.run_id);
@@ -63,7 +63,7 @@ std::optional<Failure> CheckCourse::Begin() {
     v1::CheckWork& check = *plan.mutable_check();
     check.set_dir(options_.directory);
     check.set_files(options_.files);
-    check.set_pages(kCheckPages);
+    check.set_pages(kFsckPages);
     check.set_processes(options_.processes);
     driver_.Open(*host, plan);
   }
@@ -76,7 +76,7 @@ std::optional<Failure> CheckCourse::Begin() {
   return std::nullopt;
 }
 
-bool CheckCourse::AwaitAll(Host::Phase phase) {
+bool FsckCourse::AwaitAll(Host::Phase phase) {
   const auto arrived = [&] {
     return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(),
                        [&](const auto& host) { return host->phase == phase; });
@@ -84,7 +84,7 @@ bool CheckCourse::AwaitAll(Host::Phase phase) {
   return driver_.PumpUntil([&] { return arrived() || !AllWell(); }) && AllWell();
 }
 
-void CheckCourse::SendAll(const v1::ControllerMessage& message, Host::Phase phase) {
+void FsckCourse::SendAll(const v1::ControllerMessage& message, Host::Phase phase) {
   for (const auto& host : fleet_.hosts()) {
     if (!host->in_session()) continue;
     host->phase = phase;
@@ -92,7 +92,7 @@ void CheckCourse::SendAll(const v1::ControllerMessage& message, Host::Phase phas
   }
 }
 
-bool CheckCourse::Look() {
+bool FsckCourse::Look() {
   for (uint32_t round = 1; round <= kLooks; ++round) {
     v1::ControllerMessage message;
     message.mutable_look()->set_round(round);
@@ -108,7 +108,7 @@ bool CheckCourse::Look() {
   return false;
 }
 
-Failure CheckCourse::NotShared() {
+Failure FsckCourse::NotShared() {
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : fleet_.hosts()) {
     const auto& visible = host->placed->visible_hosts();
@@ -128,7 +128,7 @@ Failure CheckCourse::NotShared() {
   return failure;
 }
 
-Failure CheckCourse::WhyEnded() {
+Failure FsckCourse::WhyEnded() {
   Failure failure{Exit::kCannotRun, losses_};
   if (losses_.empty()) failure = {Exit::kInconclusive, {"interrupted: nothing was checked"}};
   if (denied_) failure.code = Exit::kWrong;
@@ -136,7 +136,7 @@ Failure CheckCourse::WhyEnded() {
   return failure;
 }
 
-std::vector<std::string> CheckCourse::End() {
+std::vector<std::string> FsckCourse::End() {
   v1::ControllerMessage release;
   release.mutable_release();
   SendAll(release, Host::Phase::kReleasing);
@@ -148,7 +148,7 @@ std::vector<std::string> CheckCourse::End() {
   return left_behind_;
 }
 
-void CheckCourse::OnMessage(Host& host, v1::AgentMessage& message) {
+void FsckCourse::OnMessage(Host& host, v1::AgentMessage& message) {
   if (message.has_check_answer()) {
     const uint64_t id = message.check_answer().id();
     if (sent_.erase(id) != 0) answers_[id] = std::move(*message.mutable_check_answer());
@@ -176,18 +176,18 @@ void CheckCourse::OnMessage(Host& host, v1::AgentMessage& message) {
   }
 }
 
-void CheckCourse::OnClosed(Host& host, const absl::Status& status) {
+void FsckCourse::OnClosed(Host& host, const absl::Status& status) {
   if (host.phase != Host::Phase::kReleasing) {
     Lost(host, status.ok() ? "the session ended early" : std::string(status.message()));
   }
   host.phase = Host::Phase::kGone;
 }
 
-void CheckCourse::OnLost(Host& host, const std::string& reason) {
+void FsckCourse::OnLost(Host& host, const std::string& reason) {
   Lost(host, reason);
 }
 
-void CheckCourse::Lost(const Host& host, const std::string& reason) {
+void FsckCourse::Lost(const Host& host, const std::string& reason) {
   // A fault comes before the end of its stream, and is the cause.
   if (expected_losses_.count(host.label) != 0) return;
   const std::string front = absl::StrCat(host.label, ": ");
@@ -196,7 +196,7 @@ void CheckCourse::Lost(const Host& host, const std::string& reason) {
   if (!known) losses_.push_back(absl::StrCat(front, reason));
 }
 
-uint64_t CheckCourse::Send(size_t host, const v1::CheckCommand& command) {
+uint64_t FsckCourse::Send(size_t host, const v1::CheckCommand& command) {
   if (!fleet_.host(host).in_session()) return kNotSent;
   v1::Command envelope;
   *envelope.mutable_check() = command;
@@ -205,7 +205,7 @@ uint64_t CheckCourse::Send(size_t host, const v1::CheckCommand& command) {
   return id;
 }
 
-v1::CheckAnswer CheckCourse::Await(uint64_t sent) {
+v1::CheckAnswer FsckCourse::Await(uint64_t sent) {
   if (sent == kNotSent) return NoAnswer(absl::StatusCode::kUnavailable, "the host is not in session");
   const auto waiting = sent_.find(sent);
   if (waiting != sent_.end()) {
@@ -225,11 +225,11 @@ v1::CheckAnswer CheckCourse::Await(uint64_t sent) {
   return taken;
 }
 
-void CheckCourse::Pause(int64_t duration_ns) {
+void FsckCourse::Pause(int64_t duration_ns) {
   driver_.PumpFor(duration_ns, [this] { return !AllWell(); });
 }
 
-absl::Status CheckCourse::Provoke(Fault fault, size_t host) {
+absl::Status FsckCourse::Provoke(Fault fault, size_t host) {
   std::vector<std::string> arguments = options_.commands.at(fault);
   // As the operator calls the host: its agent's name for it is the agent's choice.
   for (std::string& argument : arguments) argument = FillHost(argument, fleet_.host(host).address);
@@ -248,7 +248,7 @@ absl::Status CheckCourse::Provoke(Fault fault, size_t host) {
   }
 }
 
-absl::StatusOr<std::string> CheckCourse::AwaitBoot(size_t host, int64_t limit_ns) {
+absl::StatusOr<std::string> FsckCourse::AwaitBoot(size_t host, int64_t limit_ns) {
   const int64_t deadline_ns = NowNs() + limit_ns;
   // Short against the lease: no other session is kept meanwhile.
   const int64_t ask_ns = std::min(options_.lease_ns / 4, kNsPerSecond);
@@ -265,11 +265,11 @@ absl::StatusOr<std::string> CheckCourse::AwaitBoot(size_t host, int64_t limit_ns
   return status;
 }
 
-bool CheckCourse::over() const {
+bool FsckCourse::over() const {
   return !AllWell();
 }
 
-MappedMoment CheckCourse::ToLocal(size_t host, int64_t host_ns) const {
+MappedMoment FsckCourse::ToLocal(size_t host, int64_t host_ns) const {
   return fleet_.host(host).clock.ToLocal(host_ns);
 }
 

@@ -9,7 +9,7 @@ namespace plimsoll {
 namespace {
 
 // The committed schema is made from check_report.proto, with its comments as descriptions.
-TEST(CheckGolden, SchemaIsThatOfTheProto) {
+TEST(FsckGolden, SchemaIsThatOfTheProto) {
   tests::ExpectGoldenSchema("docs/fsck.schema.json", "CheckReport");
 }
 
