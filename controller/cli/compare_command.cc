@@ -215,9 +215,14 @@ int PrintComparison(const CompareFlags& flags, const std::vector<SideInput>& sid
   if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(comparison)));
   if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, comparison)));
   if (!written.ok()) return PrintError(line, written, Exit::kWrong);
-  for (const std::string& slower : comparison.slower()) line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
-  for (const std::string& undecided : comparison.undecided()) {
-    line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
+  // The text has them all.
+  if (flags.json) {
+    for (const std::string& slower : comparison.slower()) {
+      line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
+    }
+    for (const std::string& undecided : comparison.undecided()) {
+      line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
+    }
   }
   if (!comparison.slower().empty()) return static_cast<int>(Exit::kFailed);
   return static_cast<int>(comparison.undecided().empty() ? Exit::kOk : Exit::kInconclusive);
