@@ -236,13 +236,15 @@ struct CompareCommandFlags {
   CompareFlags compare;
 };
 
-// The sides that the command line names; of a single directory of `plimsoll ab`, its rounds as they were planned.
+// The sides that the command line names; of a single directory of `plimsoll ab`, its rounds as they were planned, and
+// what SealWarning returns.
 absl::StatusOr<std::vector<SideInput>> LoadSides(CompareCommandFlags& flags, const CLI::App& command,
-                                                 CompareSettings& settings) {
+                                                 CompareSettings& settings, std::string& seal_warning) {
   std::vector<SideInput> sides;
   if (flags.results.size() == 1 && IsAbDirectory(flags.results[0])) {
     PLIMSOLL_ASSIGN_OR_RETURN(AbResults ab, LoadAbDirectory(flags.results[0]));
     settings.paired = DesignOf(ab.record);
+    seal_warning = SealWarning(ab.record);
     settings.differs.insert(ab.record.differs.begin(), ab.record.differs.end());
     if (command.count("--min-effect") == 0) {
       PLIMSOLL_ASSIGN_OR_RETURN(settings.min_effect, ParsePercent("min_effect", ab.record.min_effect));
@@ -266,7 +268,8 @@ absl::StatusOr<std::vector<SideInput>> LoadSides(CompareCommandFlags& flags, con
 int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine& line) {
   absl::StatusOr<CompareSettings> settings = flags.compare.Settings();
   if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
-  absl::StatusOr<std::vector<SideInput>> sides = LoadSides(flags, command, *settings);
+  std::string seal_warning;
+  absl::StatusOr<std::vector<SideInput>> sides = LoadSides(flags, command, *settings, seal_warning);
   if (!sides.ok()) {
     return PrintError(line, sides.status(), absl::IsDataLoss(sides.status()) ? Exit::kInconclusive : Exit::kWrong);
   }
@@ -274,8 +277,9 @@ int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine
     return PrintError(line, named, Exit::kWrong);
   }
   if (flags.compare.times != "service") UseResponseTimes(*sides);
-  const absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
+  absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
   if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
+  if (!seal_warning.empty()) comparison->add_warnings(seal_warning);
   return PrintComparison(flags.compare, *sides, *comparison, line);
 }
 

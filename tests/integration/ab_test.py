@@ -232,6 +232,7 @@ class Ab(harness.PlimsollTest):
         comparison = json.loads(self.plimsoll("compare", self.out, "--json").out)
         self.assertGreaterEqual(comparison["paired"]["complete_rounds"], 6)
         self.assertLessEqual(comparison["paired"]["complete_rounds"], complete)
+        self.assertIn("not sealed", comparison["warnings"][-1])
         self.assertEqual(len(self.rows(comparison)["iops"]["rounds"]["ratio"]), comparison["paired"]["complete_rounds"])
         harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
 
