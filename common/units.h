@@ -33,6 +33,9 @@ std::string FormatBlockSize(uint64_t block_size_bytes);
 std::string FormatDuration(int64_t duration_ns);
 // The same for people: "30 s", "250 ms".
 std::string FormatLength(int64_t length_ns);
+// Rounded to milliseconds, in seconds: "13.578"; and for people with a unit, "13.578 s", below a second "88 ms".
+std::string FormatSeconds(int64_t time_ns);
+std::string FormatRoundedTime(int64_t time_ns);
 // 1234567 is "1,234,567".
 std::string FormatCount(uint64_t count);
 // Shown in place of a figure that is not known well enough.
