@@ -195,6 +195,24 @@ std::string FormatLength(int64_t length_ns) {
   return text;
 }
 
+namespace {
+
+int64_t RoundedMs(int64_t time_ns) {
+  const int64_t half_ns = time_ns < 0 ? -kNsPerMs / 2 : kNsPerMs / 2;
+  return time_ns / kNsPerMs + (time_ns % kNsPerMs + half_ns) / kNsPerMs;
+}
+
+}  // namespace
+
+std::string FormatSeconds(int64_t time_ns) {
+  return FormatFixed(static_cast<double>(RoundedMs(time_ns)) / 1e3, 3);
+}
+
+std::string FormatRoundedTime(int64_t time_ns) {
+  const int64_t ms = RoundedMs(time_ns);
+  return ms > -1'000 && ms < 1'000 ? absl::StrCat(ms, " ms") : absl::StrCat(FormatSeconds(time_ns), " s");
+}
+
 std::string FormatCount(uint64_t count) {
   std::string digits = absl::StrCat(count);
   for (size_t pos = digits.size(); pos > 3;) {

@@ -36,6 +36,9 @@ std::string FormatDuration(int64_t duration_ns);
 std::string FormatReadableDuration(int64_t duration_ns);
 // FormatDuration with a blank before the unit: "30 s", "250 ms".
 std::string FormatLength(int64_t length_ns);
+// Rounded to milliseconds, in seconds: "13.578"; and for people with a unit, "13.578 s", below a second "88 ms".
+std::string FormatSeconds(int64_t time_ns);
+std::string FormatRoundedTime(int64_t time_ns);
 // 1234567 is "1,234,567".
 std::string FormatCount(uint64_t count);
 // Shown in place of a figure that is not known well enough.

@@ -1,18 +1,24 @@
 // The result of an acceptance as text, Markdown, JUnit XML and a page.
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/algorithm.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/accept/accept_report.h"
+#include "controller/analysis/judge.h"
+#include "controller/criteria/criteria.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
+#include "controller/render/merge_alike.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "google/protobuf/util/time_util.h"
@@ -76,18 +82,40 @@ void AddList(const std::string& heading, const google::protobuf::RepeatedPtrFiel
   for (const std::string& text : texts) AddItem(text, lines);
 }
 
+// The verdict, why it is not PASS, and what it does not say.
+Lines VerdictLines(const v1::AcceptReport& report) {
+  Lines lines = UnderHeading("Verdict", OutcomeText(report.outcome()));
+  const auto add = [&lines](const std::string& text) {
+    if (text.empty()) return;
+    for (std::string& line : UnderHeading("", SanitizeForTerminal(text))) lines.push_back(std::move(line));
+  };
+  for (const std::string& reason : report.reasons()) AddItem(reason, lines, std::string(10, ' ') + "- ", 0);
+  add(LeftOutText(report));
+  for (const std::string& warning : AcceptWarnings(report)) add(absl::StrCat("Warning: ", warning));
+  return lines;
+}
+
+// A line of the run without what it found.
+std::string HeadOf(const v1::AcceptReport& report, const v1::AcceptRun& run) {
+  size_t width = 0;
+  for (const v1::AcceptRun& one : report.runs()) width = std::max(width, RunName(one).size());
+  const std::string time = run.began() ? FormatWholeSeconds(run.duration_ns()) : "";
+  return absl::StrCat("  ", PadRight(RunName(run), width), "  ", PadRight(OutcomeOf(run), 12), "  ", PadLeft(time, 7),
+                      "  ");
+}
+
+std::string WithoutBlanksAtEnd(const std::string& line) {
+  return line.substr(0, line.find_last_not_of(' ') + 1);
+}
+
 void AddParts(const v1::AcceptReport& report, Lines& lines) {
   lines.emplace_back();
   lines.emplace_back("Parts");
-  size_t width = 0;
-  for (const v1::AcceptRun& run : report.runs()) width = std::max(width, RunName(run).size());
   for (const v1::AcceptRun& run : report.runs()) {
-    const std::string time = run.began() ? FormatWholeSeconds(run.duration_ns()) : "";
-    const std::string head = absl::StrCat("  ", PadRight(RunName(run), width), "  ", PadRight(OutcomeOf(run), 12), "  ",
-                                          PadLeft(time, 7), "  ");
+    const std::string head = HeadOf(report, run);
     std::string start = head;
     const Lines found = Wrap(SanitizeForTerminal(FoundBy(run)), kTextWidth - head.size());
-    if (found.empty()) lines.push_back(head.substr(0, head.find_last_not_of(' ') + 1));
+    if (found.empty()) lines.push_back(WithoutBlanksAtEnd(head));
     for (const std::string& line : found) {
       lines.push_back(start + line);
       start = std::string(head.size(), ' ');
@@ -95,8 +123,8 @@ void AddParts(const v1::AcceptReport& report, Lines& lines) {
   }
 }
 
-void AddSpread(const v1::AcceptReport& report, Lines& lines) {
-  if (report.figures().empty()) return;
+Lines SpreadLines(const v1::AcceptReport& report) {
+  if (report.figures().empty()) return {};
   uint32_t runs = 0;
   for (const v1::AcceptFigure& figure : report.figures()) {
     for (const v1::AcceptValue& value : figure.values()) runs = std::max(runs, value.run());
@@ -117,16 +145,17 @@ void AddSpread(const v1::AcceptReport& report, Lines& lines) {
     cells.push_back(SpreadCell(figure));
     table.AddRow(cells);
   }
-  lines.emplace_back();
-  lines.emplace_back("Figures by run; spread: largest less smallest, in percent of the mean");
+  Lines lines = {"Figures by run; spread: largest less smallest, in percent of the mean"};
   for (std::string& line : table.Lines()) lines.push_back(std::move(line));
+  return lines;
 }
 
-// What the runs have to say beside their result, alike ones once.
+// What the runs have to say beside their result and the warnings of the verdict, alike ones once.
 std::vector<std::pair<std::string, std::string>> NotesOf(const v1::AcceptReport& report) {
   std::vector<std::pair<std::string, Lines>> found;
   for (const v1::AcceptRun& run : report.runs()) {
     for (const std::string& note : run.notes()) {
+      if (IsVerdictWarning(run, note)) continue;
       auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == note; });
       if (same == found.end()) same = found.insert(same, {note, {}});
       same->second.push_back(RunName(run));
@@ -150,6 +179,104 @@ void AddNotes(const v1::AcceptReport& report, Lines& lines) {
   if (notes.size() > kMostNotes) AddItem(absl::StrCat(notes.size() - kMostNotes, " more in accept.json"), lines);
 }
 
+bool PassedWhole(const v1::AcceptRun& run) {
+  return run.complete() && run.outcome() == v1::OUTCOME_PASS;
+}
+
+// What is left of `lines` in `most` lines.
+Lines CutLines(Lines lines, size_t most) {
+  if (lines.size() <= most) return lines;
+  if (most == 0) return {};
+  const size_t left_out = lines.size() - most + 1;
+  lines.resize(most - 1);
+  lines.push_back(absl::StrCat("  ... and ", CountText(left_out, "more line"), " (accept.txt)"));
+  return lines;
+}
+
+// A line for each run; of too many, those that did not pass.
+Lines BriefParts(const v1::AcceptReport& report, size_t most) {
+  const bool all = static_cast<size_t>(report.runs_size()) < most;
+  Lines lines = {"Parts"};
+  size_t passed = 0;
+  for (const v1::AcceptRun& run : report.runs()) {
+    if (!all && PassedWhole(run)) {
+      ++passed;
+      continue;
+    }
+    const std::string head = HeadOf(report, run);
+    lines.push_back(
+        WithoutBlanksAtEnd(absl::StrCat(head, Shorten(SanitizeForTerminal(FoundBy(run)), kTextWidth - head.size()))));
+  }
+  if (passed == 0) return CutLines(lines, most);
+  lines = CutLines(lines, most - std::min<size_t>(most, 1));
+  if (most > 0) lines.push_back(absl::StrCat("  ... and ", CountText(passed, "run"), " that passed (accept.txt)"));
+  return lines;
+}
+
+int SeverityOf(v1::Outcome outcome) {
+  return outcome == v1::OUTCOME_FAIL ? 2 : outcome == v1::OUTCOME_PASS ? 0 : 1;
+}
+
+// Whether the criterion did worse than the same one of another run.
+bool IsWorseThan(const v1::CriterionReport& one, const v1::CriterionReport& other) {
+  if (SeverityOf(one.outcome()) != SeverityOf(other.outcome())) {
+    return SeverityOf(one.outcome()) > SeverityOf(other.outcome());
+  }
+  if (one.value_text().empty() || other.value_text().empty()) return !one.value_text().empty();
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(one.criterion());
+  return !criterion.ok() || WantsSmall(*criterion) ? one.value() > other.value() : one.value() < other.value();
+}
+
+// Each criterion of load and search with its worst run, those that did not pass first.
+Lines BriefCriteriaOfRuns(const v1::AcceptReport& report, size_t most) {
+  struct Row {
+    const v1::AcceptRun* run;
+    const v1::CriterionReport* criterion;
+  };
+  std::vector<Row> rows;
+  for (const v1::AcceptRun& run : report.runs()) {
+    for (const v1::CriterionReport& criterion : run.criteria()) {
+      auto same = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
+        return row.run->part() == run.part() && row.criterion->criterion() == criterion.criterion();
+      });
+      if (same == rows.end()) {
+        rows.push_back({&run, &criterion});
+      } else if (IsWorseThan(criterion, *same->criterion)) {
+        *same = {&run, &criterion};
+      }
+    }
+  }
+  if (rows.empty()) return {};
+  StableSort(rows, [](const Row& a, const Row& b) {
+    return SeverityOf(a.criterion->outcome()) > SeverityOf(b.criterion->outcome());
+  });
+  TextTable table({"part", "criterion", "result", "run", "|", "worst value", "where"}, 3, {1, 6});
+  for (const Row& row : rows) {
+    const v1::CriterionReport& criterion = *row.criterion;
+    const bool known = !criterion.value_text().empty();
+    const std::string place =
+        FormatPlace(criterion.step(), criterion.host(), criterion.qm(), criterion.storage(), criterion.queue_manager());
+    table.AddRow({PartName(row.run->part()), SanitizeForTerminal(criterion.criterion()),
+                  OutcomeText(criterion.outcome()), absl::StrCat(row.run->run()),
+                  known ? criterion.value_text() : std::string(kDash), known ? SanitizeForTerminal(place) : ""});
+  }
+  Lines lines = {"Criteria, worst run"};
+  for (std::string& line : table.Lines()) lines.push_back(std::move(line));
+  return CutLines(std::move(lines), most);
+}
+
+// The notes of all runs, each kind once for all hosts, steps and runs.
+Lines BriefNotes(const v1::AcceptReport& report, size_t most) {
+  Lines hosts;
+  for (const v1::AcceptHost& host : report.hosts()) hosts.push_back(host.label());
+  Lines notes;
+  for (const auto& [runs, note] : NotesOf(report)) notes.push_back(note);
+  if (notes.empty()) return {};
+  Lines lines = {"Notes"};
+  for (const std::string& note : MergeAlike(notes, hosts)) AddItem(note, lines);
+  return CutLines(std::move(lines), most);
+}
+
 void AddRow(const Lines& cells, std::string& out) {
   absl::StrAppend(&out, "| ", absl::StrJoin(cells, " | "), " |\n");
 }
@@ -157,13 +284,11 @@ void AddRow(const Lines& cells, std::string& out) {
 }  // namespace
 
 std::string RenderAcceptText(const v1::AcceptReport& report) {
-  Lines lines = UnderHeading("Verdict", OutcomeText(report.outcome()));
+  Lines lines = VerdictLines(report);
   const auto add = [&lines](const std::string& heading, const std::string& text) {
     if (text.empty()) return;
     for (std::string& line : UnderHeading(heading, SanitizeForTerminal(text))) lines.push_back(std::move(line));
   };
-  for (const std::string& reason : report.reasons()) AddItem(reason, lines, std::string(10, ' ') + "- ", 0);
-  add("", LeftOutText(report));
   lines.emplace_back();
   add("Name", report.name());
   add("Date", absl::StrCat(FormatDateTime(report.begin()),
@@ -171,7 +296,10 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
                            ", acceptance ", report.id(), ", plimsoll ", report.version()));
   for (const auto& [heading, value] : AcceptConfiguration(report)) add(heading, value);
   AddParts(report, lines);
-  AddSpread(report, lines);
+  if (Lines spread = SpreadLines(report); !spread.empty()) {
+    lines.emplace_back();
+    for (std::string& line : spread) lines.push_back(std::move(line));
+  }
   AddList("Limits of this verdict", report.limits(), lines);
   AddNotes(report, lines);
   if (!report.hosts().empty()) {
@@ -186,9 +314,52 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
   return absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
 }
 
+std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string& results) {
+  return absl::StrCat(OutcomeText(report.outcome()), "   Results in ", SanitizeForTerminal(results), "\n");
+}
+
+std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results) {
+  struct Part {
+    std::function<Lines(size_t most)> make;
+    // So many of its lines it has whatever else there is.
+    size_t least = 0;
+    size_t given = 0;
+  };
+  std::vector<Part> parts = {
+      {[&report](size_t most) { return CutLines(VerdictLines(report), most); }, 10},
+      {[&report](size_t most) { return BriefParts(report, most); }, 6},
+      {[&report](size_t most) { return BriefCriteriaOfRuns(report, most); }, 6},
+      {[&report](size_t most) { return CutLines(SpreadLines(report), most); }, 4},
+      {[&report](size_t most) { return BriefNotes(report, most); }, 3},
+  };
+  constexpr size_t kAll = 100'000;
+  // A line is for where the rest is, one for the results, and a blank one stands behind each part.
+  size_t left = kBriefLines - 2;
+  for (Part& part : parts) {
+    part.given = std::min(part.least, part.make(kAll).size());
+    if (part.given > 0) left -= part.given + 1;
+  }
+  for (Part& part : parts) {
+    const size_t more = std::min(left, part.make(kAll).size() - part.given);
+    part.given += more;
+    left -= more;
+  }
+  std::string text;
+  for (const Part& part : parts) {
+    const Lines lines = part.make(part.given);
+    for (const std::string& line : lines) absl::StrAppend(&text, line, "\n");
+    if (!lines.empty()) text += '\n';
+  }
+  return absl::StrCat(text, "Everything is in accept.txt (--full prints it), the page to sign is accept.html.\n",
+                      AcceptResultsLine(report, results));
+}
+
 std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results) {
   std::string out = absl::StrCat("### Plimsoll acceptance: ", OutcomeText(report.outcome()), "\n\n");
   if (const std::string left_out = LeftOutText(report); !left_out.empty()) absl::StrAppend(&out, left_out, "\n\n");
+  for (const std::string& warning : AcceptWarnings(report)) {
+    absl::StrAppend(&out, "**Warning:** ", MdText(warning), "\n\n");
+  }
   if (!report.name().empty()) absl::StrAppend(&out, MdCode(report.name()), "\n\n");
   for (const auto& [heading, value] : AcceptConfiguration(report)) {
     absl::StrAppend(&out, heading, ": ", MdText(value), "\n\n");
@@ -228,14 +399,14 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
   if (report.has_begin()) suite.timestamp = FormatMoment(report.begin()).substr(0, 19);
   suite.properties = {
       {"verdict", OutcomeText(report.outcome())}, {"acceptance", report.id()}, {"version", report.version()}};
+  for (const std::string& warning : AcceptWarnings(report)) suite.properties.emplace_back("warning", warning);
   for (const v1::AcceptHost& host : report.hosts()) suite.properties.emplace_back("host", host.label());
   for (const v1::AcceptRun& run : report.runs()) {
     JUnitCase& one = suite.cases.emplace_back();
     one.class_name = absl::StrCat("accept.", PartName(run.part()));
     one.name = absl::StrCat("run ", run.run());
     one.duration_ns = run.duration_ns();
-    const bool passed = run.complete() && run.outcome() == v1::OUTCOME_PASS;
-    one.kind = passed                              ? JUnitCase::Kind::kPassed
+    one.kind = PassedWhole(run)                    ? JUnitCase::Kind::kPassed
                : run.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure
                                                    : JUnitCase::Kind::kError;
     Lines why(run.differs().begin(), run.differs().end());
@@ -243,6 +414,9 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
     if (!run.began()) why = {report.cut_short().empty() ? "the acceptance was cut off" : report.cut_short()};
     one.message = absl::StrCat(OutcomeOf(run), why.empty() ? "" : ": ", absl::StrJoin(why, "; "));
     if (const std::string found = FoundBy(run); !found.empty()) one.output = {found};
+    for (const std::string& note : run.notes()) {
+      if (IsVerdictWarning(run, note)) one.output.push_back(note);
+    }
     const std::string name = absl::StrCat("accept.", PartName(run.part()), ".run ", run.run());
     const auto place_of = [&name](uint32_t step) {
       return JUnitPlace{step == 0 ? name : absl::StrCat(name, ".step ", step), 0};
@@ -273,6 +447,10 @@ std::string RenderAcceptPage(const v1::AcceptReport& report) {
   WriteJson(report, json);
   json.Key("left_out");
   json.String(LeftOutText(report));
+  json.Key("warnings");
+  json.BeginArray();
+  for (const std::string& warning : AcceptWarnings(report)) json.String(warning);
+  json.EndArray();
   json.Key("configuration");
   json.BeginArray();
   for (const auto& [name, value] : AcceptConfiguration(report)) {

@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/verdict_cause.h"
 #include "controller/fsck/checks.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
@@ -27,15 +28,41 @@ namespace {
 
 constexpr uint32_t kReportFormat = 1;
 constexpr size_t kMostShown = 3;
+constexpr char kWarning[] = "Warning: ";
 
 double Ms(double ns) {
   return ns / static_cast<double>(kNsPerMs);
+}
+
+bool HasVerdict(const v1::AcceptRun& run) {
+  return run.part() == v1::ACCEPT_PART_LOAD || run.part() == v1::ACCEPT_PART_LIMIT;
+}
+
+// The primary cause of the verdict of a load or a search, which has reasons: the first clause of the sentence that the
+// report of the run has behind its verdict.
+std::string CauseClause(const v1::AcceptRun& run) {
+  const std::string& first = run.reasons(0);
+  const bool of_criterion =
+      std::any_of(run.criteria().begin(), run.criteria().end(), [&first](const v1::CriterionReport& criterion) {
+        return absl::StartsWith(first, absl::StrCat(criterion.criterion(), " ", OutcomeText(criterion.outcome())));
+      });
+  v1::VerdictReport verdict;
+  verdict.set_outcome(of_criterion ? run.outcome() : v1::OUTCOME_INCONCLUSIVE);
+  if (of_criterion) {
+    *verdict.mutable_criteria() = run.criteria();
+  } else {
+    verdict.add_reasons(first);
+  }
+  std::string cause = PrimaryCause(verdict);
+  if (cause.empty()) cause = first;
+  return cause.substr(0, cause.find("; "));
 }
 
 // Why the run did not pass, in a sentence.
 std::string WhyOf(const v1::AcceptRun& run) {
   if (!run.differs().empty()) return absl::StrJoin(run.differs(), "; ");
   if (run.reasons().empty()) return run.result();
+  if (HasVerdict(run)) return CauseClause(run);
   const size_t more = static_cast<size_t>(run.reasons_size()) - 1;
   return absl::StrCat(absl::StripSuffix(run.reasons(0), "."),
                       more > 0 ? absl::StrCat(" (and ", CountText(more, "more reason"), ")") : "");
@@ -301,7 +328,7 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     if (advice.level == AdviceLevel::kProblem) {
       run.add_reasons(text);
     } else {
-      run.add_notes(absl::StrCat(advice.level == AdviceLevel::kWarning ? "Warning: " : "Hint: ", text));
+      run.add_notes(absl::StrCat(advice.level == AdviceLevel::kWarning ? kWarning : "Hint: ", text));
     }
   }
   std::vector<std::string> shown(stacks.begin(), stacks.end());
@@ -411,6 +438,7 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   // A search has said so by itself.
   if (!found.has_limit()) AddBottleneck(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
+  for (const std::string& warning : verdict.warnings()) run.add_notes(absl::StrCat(kWarning, warning));
   for (const std::string& note : found.notes()) run.add_notes(note);
 
   std::vector<std::string> shown;
@@ -437,6 +465,28 @@ void TakeFailure(const std::string& why, v1::AcceptRun& run) {
 void TakeDifference(const std::string& what, v1::AcceptRun& run) {
   run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
   run.add_differs(what);
+}
+
+bool IsVerdictWarning(const v1::AcceptRun& run, const std::string& note) {
+  return HasVerdict(run) && absl::StartsWith(note, kWarning);
+}
+
+std::vector<std::string> AcceptWarnings(const v1::AcceptReport& report) {
+  // Alike ones once, in the order in which they come, with their runs.
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  for (const v1::AcceptRun& run : report.runs()) {
+    for (const std::string& note : run.notes()) {
+      if (!IsVerdictWarning(run, note)) continue;
+      auto same = std::find_if(found.begin(), found.end(), [&note](const auto& one) { return one.first == note; });
+      if (same == found.end()) same = found.insert(same, {note, {}});
+      same->second.push_back(RunName(run));
+    }
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [note, runs] : found) {
+    warnings.push_back(absl::StrCat(absl::StrJoin(runs, "; "), ": ", absl::StripPrefix(note, kWarning)));
+  }
+  return warnings;
 }
 
 std::string LeftOutText(const v1::AcceptReport& report) {

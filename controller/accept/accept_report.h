@@ -54,6 +54,12 @@ void TakeFailure(const std::string& why, v1::AcceptRun& run);
 // The results of the run, which has ended, are not those that were recorded: it is INCONCLUSIVE.
 void TakeDifference(const std::string& what, v1::AcceptRun& run);
 
+// What the verdicts of load and search do not say, as sentences with the names of the runs. Stands beside every
+// verdict.
+std::vector<std::string> AcceptWarnings(const v1::AcceptReport& report);
+// Whether a note of the run is one of these.
+bool IsVerdictWarning(const v1::AcceptRun& run, const std::string& note);
+
 // Sets the verdict from the runs: FAIL where one fails; else PASS where all of them are complete and passed, and
 // nothing of the results was altered; else INCONCLUSIVE. Sets its reasons and limits, and the spread of the figures.
 // May be called again after each run.
@@ -96,6 +102,12 @@ std::string CountText(size_t count, const std::string& noun);
 // verdict and why it is not PASS come first, then the parts, the spread of their figures, what limits the verdict,
 // notes, and the hosts.
 std::string RenderAcceptText(const v1::AcceptReport& report);
+
+// What matters most of it, in at most kBriefLines lines: the verdict, a line for each run, each criterion with its
+// worst run, figures and notes. Ends with AcceptResultsLine.
+std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results);
+// The verdict and the directory of the results, in a line.
+std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string& results);
 
 // A short summary for a pull request. Texts from hosts and plans stand in <code>. `results`: the directory.
 std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results);

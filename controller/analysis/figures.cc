@@ -159,7 +159,7 @@ std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& secon
   return trend;
 }
 
-std::string UnsettledNote(const v1::TrendReport& trend) {
+std::string UnsettledNote(const v1::TrendReport& trend, bool hosts_explain_it) {
   // Comparisons with NaN are false.
   const bool unsettled = std::abs(trend.iops_change_percent()) > kUnsettledPercent ||
                          std::abs(trend.avg_change_percent()) > kUnsettledPercent;
@@ -167,10 +167,12 @@ std::string UnsettledNote(const v1::TrendReport& trend) {
   const std::string latency = std::isnan(trend.avg_change_percent())
                                   ? ""
                                   : absl::StrFormat(" and the average latency by %+.1f %%", trend.avg_change_percent());
-  return absl::StrFormat(
-      "from the first third of the step to the last, IO/s change by %+.1f %%%s. The storage may still be writing back "
-      "what preparing left in its cache: try --settle 30s or longer, or a longer --warmup.",
-      trend.iops_change_percent(), latency);
+  const std::string change = absl::StrFormat("from the first third of the step to the last, IO/s change by %+.1f %%%s.",
+                                             trend.iops_change_percent(), latency);
+  if (hosts_explain_it) return change;
+  return absl::StrCat(change,
+                      " The storage may still be writing back what preparing left in its cache: try --settle 30s or "
+                      "longer, or a longer --warmup.");
 }
 
 }  // namespace plimsoll

@@ -79,7 +79,8 @@ Steadiness JudgeSteady(const std::vector<double>& figures);
 std::optional<v1::TrendReport> MakeTrend(const std::vector<SecondFigures>& seconds);
 
 // What a reader should know of a step whose first third differs from its last by more than 10 %, in writes per second
-// or in average latency: a storage that still writes back what preparing left. Empty where it does not.
-std::string UnsettledNote(const v1::TrendReport& trend);
+// or in average latency: a storage that still writes back what preparing left, unless `hosts_explain_it`: one was lost,
+// suspended or short of CPU. Empty where it does not.
+std::string UnsettledNote(const v1::TrendReport& trend, bool hosts_explain_it);
 
 }  // namespace plimsoll

@@ -236,8 +236,12 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   const auto doubt = [&](const std::string& why) {
     const std::string place = FormatPlace(step, reading.host, reading.qm, reading.storage, reading.queue_manager);
     const std::string text = absl::StrCat(place, place.empty() ? "" : ": ", why);
-    if (in_step.doubt.empty()) in_step.doubt = text;
-    if (!reading.of_lost_host && in_step.doubt_of_present.empty()) in_step.doubt_of_present = text;
+    const auto keep = [&](Doubt& kept) {
+      const bool worse = kept.value && reading.value && IsWorse(one.criterion, *reading.value, *kept.value);
+      if (kept.text.empty() || worse) kept = {text, reading.value};
+    };
+    keep(in_step.doubt);
+    if (!reading.of_lost_host) keep(in_step.doubt_of_present);
   };
   if (!reading.value || !std::isfinite(*reading.value)) {
     doubt(reading.value ? "it cannot be measured" : reading.doubt);
@@ -260,9 +264,10 @@ void Judge::Take(Case& one, uint32_t step, const Reading& reading) {
   if (holds == Holds::kNo) KeepWorst(one.criterion, finding, in_step.failed_with_losses);
   if (with_losses == Holds::kNo) KeepWorst(one.criterion, finding, in_step.failed);
   if (holds == Holds::kPerhaps) doubt(reading.doubt);
-  if (holds != Holds::kPerhaps && with_losses == Holds::kPerhaps && in_step.doubt.empty()) {
-    in_step.doubt = absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage, reading.queue_manager),
-                                 ": a host of it was lost or failed");
+  if (holds != Holds::kPerhaps && with_losses == Holds::kPerhaps && in_step.doubt.text.empty()) {
+    in_step.doubt.text =
+        absl::StrCat(FormatPlace(step, reading.host, reading.qm, reading.storage, reading.queue_manager),
+                     ": a host of it was lost or failed");
   }
 }
 
@@ -327,7 +332,7 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
   const bool no_chance =
       in_step.least_likely && in_step.least_likely->chance * static_cast<double>(one.tests) < kChanceOfFalseFail;
   const auto& needed = losses_accepted ? in_step.longest_needed_of_present : in_step.longest_needed;
-  const std::string& doubt = losses_accepted ? in_step.doubt_of_present : in_step.doubt;
+  const std::string& doubt = (losses_accepted ? in_step.doubt_of_present : in_step.doubt).text;
   const auto distrusted = distrusted_.find(step);
   if (distrusted != distrusted_.end() && IsByClock(one.criterion.metric)) {
     report.set_outcome(v1::OUTCOME_INCONCLUSIVE);

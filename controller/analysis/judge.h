@@ -89,6 +89,11 @@ class Judge {
     // How long the step would have to be to decide, in ns; 0: nothing was measured.
     double needed_ns = 0;
   };
+  // Why something in its scope leaves the criterion undecided, and the value that is doubted, where there is one.
+  struct Doubt {
+    std::string text;
+    std::optional<double> value;
+  };
   // A criterion in one step.
   struct StepCase {
     Finding worst;
@@ -100,9 +105,9 @@ class Judge {
     // Of thin or close percentiles the one that needs longest. The second one leaves out lost hosts.
     std::optional<Unsure> longest_needed;
     std::optional<Unsure> longest_needed_of_present;
-    // First doubt of any other kind; likewise.
-    std::string doubt;
-    std::string doubt_of_present;
+    // Doubt of any other kind: of what has no value, or else of the worst value that is doubted; likewise.
+    Doubt doubt;
+    Doubt doubt_of_present;
     uint64_t scopes = 0;
     uint64_t beyond = 0;
   };

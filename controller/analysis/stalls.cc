@@ -18,10 +18,6 @@ int64_t Half(int64_t length_ns) {
   return length_ns - length_ns / 2;
 }
 
-bool IsPaused(const StalledInterval& interval) {
-  return interval.paused_ns >= Half(Length(interval));
-}
-
 // By how much two intervals overlap where the second one is `shift_ns` later than it seems.
 int64_t Overlap(const StalledInterval& a, const StalledInterval& b, int64_t shift_ns) {
   return std::max<int64_t>(std::min(a.end_ns, b.end_ns + shift_ns) - std::max(a.begin_ns, b.begin_ns + shift_ns), 0);
@@ -34,6 +30,11 @@ int64_t MostShift(const StalledInterval& a, const StalledInterval& b) {
 
 bool IsRow(const StalledInterval& interval) {
   return interval.row_of_ns > 0;
+}
+
+bool IsPaused(const StalledInterval& interval) {
+  const bool whole = IsRow(interval) || interval.longest_ns <= 0;
+  return interval.paused_ns >= Half(whole ? Length(interval) : std::min(interval.longest_ns, Length(interval)));
 }
 
 int64_t NeededOverlap(const StalledInterval& a, const StalledInterval& b) {

@@ -36,6 +36,8 @@ struct StalledInterval {
   uint64_t writes = 0;
   // A run of slow writes whose longest took this; 0: not a run of slow writes.
   int64_t row_of_ns = 0;
+  // The longest for which one of its writes was in flight, or late to start; 0: as long as the interval.
+  int64_t longest_ns = 0;
 };
 
 // A host that took part in the step.
@@ -91,12 +93,13 @@ using ServedTimeOf = std::function<const ServedTime*(uint32_t host, uint32_t qm)
 
 // Finds the stalls, in the order of time. `hosts` has every host that an interval names. A pure function.
 //
-// An interval of which at least half is pauses of its agent is the host's own: with others of that kind on the host
-// that overlap it, it makes a stall of class HOST_PAUSED. Of the rest, two on one storage belong together if they
-// overlap by at least half of the shorter one, whatever the errors of their clocks are within their bounds; so do all
-// that are connected in this way. A run of slow writes belongs together only with other runs, and only if they overlap
-// by at least half of the longer one: its writers wrote all the time, and any other stall concerns a moment of it at
-// most.
+// An interval is the host's own if its agent paused for at least half of the time that its slowest write took: the rest
+// of the interval may be the backlog that the pause left. A run of slow writes is if half of it is pauses. With others
+// of that kind on the host that overlap it, it makes a stall of class HOST_PAUSED. Of the rest, two on one storage
+// belong together if they overlap by at least half of the shorter one, whatever the errors of their clocks are within
+// their bounds; so do all that are connected in this way. A run of slow writes belongs together only with other runs,
+// and only if they overlap by at least half of the longer one: its writers wrote all the time, and any other stall
+// concerns a moment of it at most.
 //
 // The class is decided among the hosts of the storage that can bear witness. A host without a stalled writer witnesses
 // that it was unaffected if its data, without pauses of its agent, cover at least half of the stall whatever the clock

@@ -312,6 +312,7 @@ void StallsOfStep::AddInterval(StalledInterval interval, const WriterStallInterv
   interval.open = reported.open;
   interval.writes = reported.writes;
   interval.row_of_ns = reported.in_a_row ? reported.longest_ns : 0;
+  interval.longest_ns = reported.longest_ns;
   intervals_.push_back(interval);
 }
 

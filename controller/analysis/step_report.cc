@@ -507,12 +507,27 @@ void StepReporter::AddFairness() {
   report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
 }
 
+std::string StepReporter::BottleneckOfHost(uint32_t number, const v1::HostLoadReport& load) const {
+  const auto share = ring_wait_share_.find(number);
+  return BottleneckOf(load, share == ring_wait_share_.end() ? 0 : share->second);
+}
+
+bool StepReporter::HostsWereTroubled() const {
+  const bool lost = std::any_of(run_.hosts.begin(), run_.hosts.end(),
+                                [this](const auto& host) { return stats_.WasLostHere(host.second); });
+  return lost || std::any_of(stats_.loads().begin(), stats_.loads().end(), [this](const auto& host) {
+           const auto& [number, load] = host;
+           // A recorder that was suspended ran late, which is a bottleneck, too.
+           return !load.empty() && run_.hosts.contains(number) && !BottleneckOfHost(number, load.Make()).empty();
+         });
+}
+
 void StepReporter::AddTrend(const ScopeSums& cluster) {
   if (!cluster_rows_reported_) return;
   const auto trend = MakeTrend(WholeSeconds(cluster.series, WholeSecondsIn(cluster.whole_ns)));
   if (!trend) return;
   *report_.mutable_trend() = *trend;
-  const std::string note = UnsettledNote(*trend);
+  const std::string note = UnsettledNote(*trend, HostsWereTroubled());
   if (!note.empty()) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
 }
 
@@ -524,8 +539,7 @@ void StepReporter::AddLoad() {
     report = load.Make();
     report.set_host(run_.hosts.at(number).label());
     const std::string who = absl::StrCat(report.host(), ", ", StepName(), ": ");
-    const auto share = ring_wait_share_.find(number);
-    report.set_bottleneck(BottleneckOf(report, share == ring_wait_share_.end() ? 0 : share->second));
+    report.set_bottleneck(BottleneckOfHost(number, report));
     if (!report.bottleneck().empty()) {
       run_.notes.Add("bottleneck",
                      absl::StrCat(who, "the load generator may be CPU-bound: ", report.bottleneck(), "."));

@@ -94,6 +94,9 @@ class StepReporter : private ScopeVisitor {
   void SetChanges();
   // Shows the judge the finished step.
   void JudgeStep();
+  // Whether a host of the step was lost, suspended or short of CPU: figures that change need no other cause.
+  bool HostsWereTroubled() const;
+  std::string BottleneckOfHost(uint32_t number, const v1::HostLoadReport& load) const;
   void AddTrend(const ScopeSums& cluster);
   void AddLoad();
   void SetSlowest(const ScopeSums& sums, v1::ScopeReport& scope) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <map>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -56,10 +55,35 @@ bool IsGeneratorDoubt(const std::string& reason) {
   return absl::StrContains(reason, "the load generator");
 }
 
+// The longest for which a writer of the host can have waited for a CPU between two samples.
+double MostWaitedNs(const v1::HostLoadReport& load) {
+  if (load.writer_cpu_wait().empty()) {
+    return load.writer_cpu_wait_percent() / 100 * static_cast<double>(load.sampled_ns());
+  }
+  double most_ns = 0;
+  int64_t begin_ns = 0;
+  for (int row = 0; row < std::min(load.writer_cpu_wait_size(), load.offset_ns_size()); ++row) {
+    const auto length_ns = static_cast<double>(load.offset_ns(row) - begin_ns);
+    most_ns = std::max(most_ns, load.writer_cpu_wait(row) / 100 * length_ns);
+    begin_ns = load.offset_ns(row);
+  }
+  return most_ns;
+}
+
+// Whether a pause of the host's agent cannot be a wait for a CPU. A host that is short of CPU suspends its agent, too:
+// then the waiting is the cause. It is compared around the pause, and not over the step, however long that is.
 bool IsSuspended(const v1::HostLoadReport& load) {
-  // A host that is short of CPU suspends its agent, too: then the waiting is the cause.
-  const double waited_ns = load.writer_cpu_wait_percent() / 100 * static_cast<double>(load.sampled_ns());
-  return !load.bottleneck().empty() && static_cast<double>(load.paused_ns()) > waited_ns;
+  if (load.bottleneck().empty() || load.paused_ns() <= 0) return false;
+  const auto longest_ns = std::min<uint64_t>(load.recorder_late_max_ns(), static_cast<uint64_t>(load.paused_ns()));
+  return static_cast<double>(longest_ns) > MostWaitedNs(load);
+}
+
+// Whether pauses of the host's agent may be why its load generator leaves the criterion undecided.
+bool IsCausedBy(const v1::HostLoadReport& load, const std::string& text, const v1::CriterionStepReport& result) {
+  if (!IsSuspended(load) || (!result.host().empty() && result.host() != load.host())) return false;
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  const bool latency = criterion.ok() && InfoOf(criterion->metric).has_service_time && !result.value_text().empty();
+  return !latency || 2 * static_cast<double>(load.paused_ns()) >= result.value();
 }
 
 std::string InSteps(const std::vector<const v1::StepReport*>& steps) {
@@ -153,19 +177,22 @@ void OrderReasons(std::vector<Reason>& reasons) {
 }
 
 std::vector<std::string> SuspendedHosts(const v1::Report& report) {
-  std::map<uint32_t, bool> doubted;
-  for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
-    for (const v1::CriterionStepReport& result : criterion.steps()) {
-      doubted[result.step()] |= result.outcome() == v1::OUTCOME_INCONCLUSIVE && IsGeneratorDoubt(result.reason());
+  const auto leaves_undecided = [&report](const v1::StepReport& step, const v1::HostLoadReport& load) {
+    for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
+      for (const v1::CriterionStepReport& result : criterion.steps()) {
+        const bool doubted = result.step() == step.number() && result.outcome() == v1::OUTCOME_INCONCLUSIVE &&
+                             IsGeneratorDoubt(result.reason());
+        if (doubted && IsCausedBy(load, criterion.criterion(), result)) return true;
+      }
     }
-  }
+    return false;
+  };
   const bool all = report.limit().cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR ||
                    std::any_of(report.verdict().reasons().begin(), report.verdict().reasons().end(), IsGeneratorDoubt);
   std::vector<std::pair<int64_t, std::string>> hosts;
   for (const v1::StepReport& step : report.steps()) {
-    if (!all && !doubted[step.number()]) continue;
     for (const v1::HostLoadReport& load : step.load()) {
-      if (IsSuspended(load)) hosts.emplace_back(load.paused_ns(), load.host());
+      if (all ? IsSuspended(load) : leaves_undecided(step, load)) hosts.emplace_back(load.paused_ns(), load.host());
     }
   }
   StableSort(hosts, [](const auto& a, const auto& b) { return a.first > b.first; });

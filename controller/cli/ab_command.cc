@@ -102,6 +102,8 @@ class Ab {
                        ", then ", sides_[order[round - 1] == "AB" ? 1 : 0].name));
       measure(round, order[round - 1]);
       if (record_.ended.empty() && round == order.size()) record_.ended = "All planned rounds were measured.";
+      // Journals that all rounds share grow until the end.
+      if (!PreparesOnce()) SealRuns(path_, record_);
       if (const absl::Status kept = Keep(results); !kept.ok()) PrintError(line_, kept, Exit::kInconclusive);
     }
   }

@@ -246,6 +246,12 @@ void SealRuns(const std::string& directory, AbRecord& record) {
   }
 }
 
+std::string SealWarning(const AbRecord& record) {
+  return record.seals.empty() ? "not sealed: ab.json has no SHA-256 of the journals; whether they are those that were "
+                                "measured is unknown"
+                              : "";
+}
+
 bool IsAbDirectory(const std::string& directory) {
   std::error_code error;
   return std::filesystem::is_regular_file(RecordPath(directory), error);

@@ -40,8 +40,8 @@ struct AbRecord {
   std::vector<AbRound> rounds;
   // Why there are no more; "" while they are being measured.
   std::string ended;
-  // SHA-256 of the journal of each run, by its directory. Empty while they are being measured, and in records of a
-  // version that sealed nothing.
+  // SHA-256 of the journal of each run, by its directory. Empty while journals that all rounds share are being written,
+  // and in records of a version that sealed nothing.
   std::map<std::string, std::string> seals;
 };
 
@@ -57,8 +57,12 @@ v1::PairedDesign DesignOf(const AbRecord& record);
 // Which side comes first in each of the rounds: a fair coin for each, from the seed.
 std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds);
 
-// Seals the runs of the rounds, in `directory`; one whose journal cannot be read gets no seal.
+// Seals the runs of the rounds that have no seal, in `directory`; one whose journal cannot be read gets none. Their
+// journals must be complete.
 void SealRuns(const std::string& directory, AbRecord& record);
+
+// What a comparison of the rounds has to say where nothing is sealed; empty: they are.
+std::string SealWarning(const AbRecord& record);
 
 // With a seal of its own where the runs have theirs.
 std::string WriteAbRecord(const AbRecord& record);

@@ -440,7 +440,12 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       ->description("Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)");
   CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
-  AddSummaryFlag(*command, flags->view.summary)->excludes(json);
+  CLI::Option* full = AddFullFlag(*command, flags->view.full)
+                          ->description(
+                              "Print everything, as accept.txt has it (default: what matters most, in at "
+                              "most 40 lines)")
+                          ->excludes(json);
+  AddSummaryFlag(*command, flags->view.summary)->excludes(json)->excludes(full);
   AddJUnitFlag(*command, flags->view.junit)
       ->description(
           "Also write the verdict as JUnit XML: a test case for each run of each part, and for each "

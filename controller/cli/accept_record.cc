@@ -337,10 +337,11 @@ int PrintAcceptance(const v1::AcceptReport& report, const std::string& path, con
   absl::Status kept = written;
   // Green only where the exit code is.
   if (kept.ok() && !view.junit.empty()) kept.Update(WriteFile(view.junit, RenderAcceptJUnit(report)));
+  const std::string text = view.full ? absl::StrCat(RenderAcceptText(report), "\n", AcceptResultsLine(report, path))
+                                     : RenderAcceptBrief(report, path);
   line.out << (view.json               ? RenderRecord(report)
                : !view.summary.empty() ? RenderAcceptMarkdown(report, path)
-                                       : absl::StrCat(PaintVerdicts(RenderAcceptText(report), line.color_out),
-                                                      "\nResults in ", SanitizeForTerminal(path), "\n"))
+                                       : PaintVerdicts(text, line.color_out))
            << std::flush;
   int code = report.outcome() == v1::OUTCOME_PASS   ? static_cast<int>(Exit::kOk)
              : report.outcome() == v1::OUTCOME_FAIL ? static_cast<int>(Exit::kFailed)

@@ -33,6 +33,8 @@ void SealRun(const std::string& directory, const std::string& run_id, v1::Accept
 // How it is shown.
 struct AcceptView {
   bool json = false;
+  // All of accept.txt, and not the most important lines.
+  bool full = false;
   // "md", or empty.
   std::string summary;
   // File of the JUnit XML; empty: none.

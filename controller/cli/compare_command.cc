@@ -202,9 +202,14 @@ int PrintComparison(const CompareFlags& flags, const std::vector<SideInput>& sid
   if (!flags.csv.empty()) written.Update(WriteFile(flags.csv, RenderCompareCsv(comparison)));
   if (!flags.html.empty()) written.Update(WriteFile(flags.html, RenderComparePage(sides, comparison)));
   if (!written.ok()) return PrintError(line, written, Exit::kWrong);
-  for (const std::string& slower : comparison.slower()) line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
-  for (const std::string& undecided : comparison.undecided()) {
-    line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
+  // The text has them all.
+  if (flags.json) {
+    for (const std::string& slower : comparison.slower()) {
+      line.err << "plimsoll: " << SanitizeForTerminal(slower) << '\n';
+    }
+    for (const std::string& undecided : comparison.undecided()) {
+      line.err << "plimsoll: undecided: " << SanitizeForTerminal(undecided) << '\n';
+    }
   }
   if (!comparison.slower().empty()) return static_cast<int>(Exit::kFailed);
   return static_cast<int>(comparison.undecided().empty() ? Exit::kOk : Exit::kInconclusive);
@@ -218,13 +223,15 @@ struct CompareCommandFlags {
   CompareFlags compare;
 };
 
-// The sides that the command line names; of a single directory of `plimsoll ab`, its rounds as they were planned.
+// The sides that the command line names; of a single directory of `plimsoll ab`, its rounds as they were planned, and
+// what SealWarning returns.
 absl::StatusOr<std::vector<SideInput>> LoadSides(CompareCommandFlags& flags, const CLI::App& command,
-                                                 CompareSettings& settings) {
+                                                 CompareSettings& settings, std::string& seal_warning) {
   std::vector<SideInput> sides;
   if (flags.results.size() == 1 && IsAbDirectory(flags.results[0])) {
     PLIMSOLL_ASSIGN_OR_RETURN(AbResults ab, LoadAbDirectory(flags.results[0]));
     settings.paired = DesignOf(ab.record);
+    seal_warning = SealWarning(ab.record);
     settings.differs.insert(ab.record.differs.begin(), ab.record.differs.end());
     if (command.count("--min-effect") == 0) {
       PLIMSOLL_ASSIGN_OR_RETURN(settings.min_effect, ParsePercent("min_effect", ab.record.min_effect));
@@ -248,7 +255,8 @@ absl::StatusOr<std::vector<SideInput>> LoadSides(CompareCommandFlags& flags, con
 int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine& line) {
   absl::StatusOr<CompareSettings> settings = flags.compare.Settings();
   if (!settings.ok()) return PrintError(line, settings.status(), Exit::kWrong);
-  absl::StatusOr<std::vector<SideInput>> sides = LoadSides(flags, command, *settings);
+  std::string seal_warning;
+  absl::StatusOr<std::vector<SideInput>> sides = LoadSides(flags, command, *settings, seal_warning);
   if (!sides.ok()) {
     return PrintError(line, sides.status(), absl::IsDataLoss(sides.status()) ? Exit::kInconclusive : Exit::kWrong);
   }
@@ -256,8 +264,9 @@ int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine
     return PrintError(line, named, Exit::kWrong);
   }
   if (flags.compare.times != "service") UseResponseTimes(*sides);
-  const absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
+  absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
   if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
+  if (!seal_warning.empty()) comparison->add_warnings(seal_warning);
   return PrintComparison(flags.compare, *sides, *comparison, line);
 }
 

@@ -50,6 +50,7 @@ struct FsckFlags {
   std::string junit;
   std::string only;
   bool json = false;
+  bool full = false;
   bool allow_commands = false;
   std::string kill_host;
   std::string restore_host;
@@ -215,7 +216,9 @@ class Fsck {
   }
 
   int Print(const v1::CheckReport& report) {
-    line_.out << (flags_.json ? RenderJson(report) : PaintVerdicts(RenderFsckText(report), line_.color_out))
+    line_.out << (flags_.json
+                      ? RenderJson(report)
+                      : PaintVerdicts(flags_.full ? RenderFsckText(report) : RenderFsckBrief(report), line_.color_out))
               << std::flush;
     if (!WroteOutput(line_)) return static_cast<int>(Exit::kWrong);
     if (!flags_.junit.empty()) {
@@ -327,6 +330,9 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
                    "Command that resets the storage server, so that it loses its memory and restarts")
       ->type_name("COMMAND");
   command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  AddFullFlag(*command, flags->full)
+      ->description("Print everything (default: what matters most, in at most 40 lines)")
+      ->excludes("--json");
   AddOutputFile(*command, "--junit", flags->junit, "Also write the report as JUnit XML");
   AddAccessFlags(*command, flags->access);
   command->footer(

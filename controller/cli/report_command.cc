@@ -26,11 +26,11 @@ struct ReportFlags {
 
 // Of an acceptance: the report over its parts.
 int ReportAcceptance(const ReportFlags& flags, CommandLine& line) {
-  const AcceptView view{flags.json, flags.view.summary, flags.view.junit};
-  if (flags.view.interval_ns > 0 || flags.view.histogram_rows > 0 || flags.view.full) {
+  const AcceptView view{flags.json, flags.view.full, flags.view.summary, flags.view.junit};
+  if (flags.view.interval_ns > 0 || flags.view.histogram_rows > 0) {
     return PrintError(line,
                       absl::StrCat(flags.directory,
-                                   " is an acceptance; --interval, --histogram and --full show one run: name the "
+                                   " is an acceptance; --interval and --histogram show one run: name the "
                                    "directory of one of its parts, such as ",
                                    flags.directory, "/load-1"),
                       Exit::kWrong);

@@ -260,8 +260,15 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
     warnings.push_back(absl::StrCat(label, " is incomplete (", EnumName(*v1::RunState_descriptor(), about.state()), ")",
                                     about.state_reason().empty() ? "" : ": ", about.state_reason()));
   }
-  if (run.report.verdict().outcome() == v1::OUTCOME_INCONCLUSIVE) {
-    warnings.push_back(absl::StrCat(label, " is ", VerdictText(run.report.verdict())));
+  const v1::VerdictReport& verdict = run.report.verdict();
+  if (verdict.outcome() == v1::OUTCOME_INCONCLUSIVE) {
+    warnings.push_back(absl::StrCat(label, " is ", VerdictText(verdict)));
+  } else if (const int more = verdict.reasons_size() - 1; more >= 0) {
+    // A criterion that failed decides the verdict, and leaves in doubt what kept the run from a PASS.
+    warnings.push_back(
+        absl::StrCat(label, " is ", OutcomeText(verdict),
+                     ", and its figures are uncertain: ", absl::StripSuffix(verdict.reasons(0), "."),
+                     more == 0 ? "" : absl::StrCat(" (and ", more, more == 1 ? " more reason)" : " more reasons)")));
   }
   for (const v1::HostReport& host : run.report.hosts()) {
     if (host.has_lost()) {

@@ -49,7 +49,7 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 
-// Sentences about runs that are incomplete or inconclusive.
+// Sentences about runs that are incomplete or inconclusive, or whose figures are uncertain although a criterion failed.
 std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides);
 
 // Why a difference between the first side and this one at that block size may not come from the storage: in a step of

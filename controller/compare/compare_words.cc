@@ -158,9 +158,12 @@ std::string GateInWords(const v1::Comparison& comparison) {
                           " (one-sided 95 % bounds).");
     case v1::OUTCOME_FAIL:
       return absl::StrCat("FAIL: slower by more than ", limit, ": ", first_of(comparison.slower()), ".");
-    default:
-      return absl::StrCat("INCONCLUSIVE: not shown to be slower by at most ", limit, ": ",
-                          first_of(comparison.undecided()), ".");
+    default: {
+      std::vector<std::string> others;
+      for (int side = 1; side < comparison.sides_size(); ++side) others.push_back(comparison.sides(side).label());
+      return absl::StrCat("INCONCLUSIVE: it is not decided whether ", absl::StrJoin(others, " or "),
+                          " is slower by more than ", limit, ": ", first_of(comparison.undecided()), ".");
+    }
   }
 }
 
@@ -214,7 +217,8 @@ std::string LargestChanges(const std::vector<const v1::PairComparison*>& pairs) 
   return absl::StrJoin(parts, ", ");
 }
 
-// "about 4 % in IO/s and 12 % in p99": the largest of what may have gone unnoticed; empty where it is not known.
+// "4 % in IO/s and 12 % in p99 would have been found": the largest of what may have gone unnoticed, and what is too
+// noisy for any to be found; empty where it is not known.
 std::string PrecisionInWords(const std::vector<const v1::PairComparison*>& pairs) {
   double rate = 0;
   double tail = 0;
@@ -222,10 +226,30 @@ std::string PrecisionInWords(const std::vector<const v1::PairComparison*>& pairs
     if (pair->has_detectable_percent()) rate = std::max(rate, pair->detectable_percent());
     if (pair->has_detectable_p99_percent()) tail = std::max(tail, pair->detectable_p99_percent());
   }
+  std::vector<std::string> found;
+  std::vector<std::string> noisy;
+  if (rate > 0 && rate < 100) found.push_back(absl::StrCat(Percent(rate), " % in IO/s"));
+  if (tail > 0 && tail < 100) found.push_back(absl::StrCat(Percent(tail), " % in p99"));
+  if (rate >= 100) noisy.emplace_back("the IO/s");
+  if (tail >= 100) noisy.emplace_back("p99");
   std::vector<std::string> parts;
-  if (rate > 0 && rate < 100) parts.push_back(absl::StrCat(Percent(rate), " % in IO/s"));
-  if (tail > 0 && tail < 100) parts.push_back(absl::StrCat(Percent(tail), " % in p99"));
-  return Listed(std::move(parts));
+  if (!found.empty()) parts.push_back(absl::StrCat(Listed(std::move(found)), " would have been found"));
+  if (!noisy.empty()) {
+    parts.push_back(absl::StrCat("too noisy to detect even half or double ", absl::StrJoin(noisy, " or ")));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+// Why nothing was decided: the first reason of an inconclusive figure, or else of an untested one.
+std::string UndecidedReason(const std::vector<const v1::PairComparison*>& pairs) {
+  for (const v1::Finding finding : {v1::FINDING_INCONCLUSIVE, v1::FINDING_NOT_TESTED}) {
+    for (const v1::PairComparison* const pair : pairs) {
+      for (const v1::ComparedRow& row : pair->rows()) {
+        if (row.finding() == finding && !row.reason().empty()) return row.reason();
+      }
+    }
+  }
+  return "";
 }
 
 // One side's part of the headline.
@@ -248,9 +272,6 @@ std::string HeadlineOf(const v1::Comparison& comparison, int side) {
                                                                        : absl::StrCat(" at ", Listed(sizes[answer]));
   };
   std::vector<std::string> parts;
-  const auto add = [&](PairAnswer answer, const std::string& text) {
-    if (pairs.contains(answer)) parts.push_back(absl::StrCat(text, at(answer)));
-  };
   const auto changes = [&](PairAnswer answer) { return absl::StrCat(" (", LargestChanges(pairs[answer]), ")"); };
   if (pairs.contains(PairAnswer::kSlower)) {
     parts.push_back(absl::StrCat("is slower than ", first, at(PairAnswer::kSlower), changes(PairAnswer::kSlower)));
@@ -258,13 +279,20 @@ std::string HeadlineOf(const v1::Comparison& comparison, int side) {
   if (pairs.contains(PairAnswer::kFaster)) {
     parts.push_back(absl::StrCat("is faster than ", first, at(PairAnswer::kFaster), changes(PairAnswer::kFaster)));
   }
-  add(PairAnswer::kBoth, absl::StrCat("is better than ", first, " in some figures and worse in others"));
+  if (pairs.contains(PairAnswer::kBoth)) {
+    parts.push_back(
+        absl::StrCat("is better than ", first, " in some figures and worse in others", at(PairAnswer::kBoth)));
+  }
   if (pairs.contains(PairAnswer::kNone)) {
     const std::string precision = PrecisionInWords(pairs[PairAnswer::kNone]);
     parts.push_back(absl::StrCat("shows no significant difference from ", first, at(PairAnswer::kNone),
-                                 precision.empty() ? "" : absl::StrCat(" (", precision, " would have been found)")));
+                                 precision.empty() ? "" : absl::StrCat(" (", precision, ")")));
   }
-  add(PairAnswer::kUndecided, absl::StrCat("is undecided against ", first));
+  if (pairs.contains(PairAnswer::kUndecided)) {
+    const std::string reason = UndecidedReason(pairs[PairAnswer::kUndecided]);
+    parts.push_back(absl::StrCat("is undecided against ", first, at(PairAnswer::kUndecided),
+                                 reason.empty() ? "" : absl::StrCat(" (", reason, ")")));
+  }
   return absl::StrCat(name, " ", Listed(std::move(parts)));
 }
 

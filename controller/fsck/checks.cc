@@ -11,6 +11,7 @@
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/text.h"
 
 namespace plimsoll {
 namespace {
@@ -404,6 +405,79 @@ std::string RenderFsckText(const v1::CheckReport& report) {
   if (!report.notes().empty()) absl::StrAppend(&out, "\nNotes\n");
   for (const std::string& note : report.notes()) AddWrapped(note, 2, out);
   return out;
+}
+
+namespace {
+
+// Checks of the level by how they ended, the worst first, and of each kind those with one reason together.
+std::vector<std::string> ChecksThatDidNotPass(const v1::CheckReport& report, std::string& counts) {
+  std::vector<std::string> parts;
+  std::vector<std::string> sentences;
+  for (const v1::CheckOutcome outcome : {v1::CHECK_OUTCOME_PASS, v1::CHECK_OUTCOME_FAIL, v1::CHECK_OUTCOME_UNDECIDED,
+                                         v1::CHECK_OUTCOME_NOT_TESTED, v1::CHECK_OUTCOME_UNSUPPORTED}) {
+    size_t count = 0;
+    std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+    for (const v1::CheckResult& check : report.checks()) {
+      if (check.level() > report.level() || check.outcome() != outcome) continue;
+      ++count;
+      auto same = std::find_if(by_reason.begin(), by_reason.end(),
+                               [&check](const auto& one) { return one.first == check.reason(); });
+      if (same == by_reason.end()) same = by_reason.insert(same, {check.reason(), {}});
+      same->second.push_back(check.name());
+    }
+    if (count > 0) parts.push_back(absl::StrCat(OutcomeName(outcome), " ", count));
+    if (outcome == v1::CHECK_OUTCOME_PASS) continue;
+    for (const auto& [reason, names] : by_reason) {
+      sentences.push_back(
+          absl::StrCat(OutcomeName(outcome), ": ", absl::StrJoin(names, ", "), reason.empty() ? "" : ": ", reason));
+    }
+  }
+  counts = absl::StrJoin(parts, ", ");
+  return sentences;
+}
+
+// Wrapped sentences under a heading, in at most so many lines; empty: there are none.
+std::string BriefSentences(const std::string& heading, const std::vector<std::string>& sentences, size_t most) {
+  if (sentences.empty() || most < 2) return "";
+  std::vector<std::string> lines;
+  for (const std::string& sentence : sentences) {
+    const std::vector<std::string> wrapped = Wrap(SanitizeForTerminal(sentence), kTextWidth - 4);
+    for (size_t i = 0; i < wrapped.size(); ++i) lines.push_back(absl::StrCat(i == 0 ? "  " : "    ", wrapped[i]));
+  }
+  if (lines.size() + 1 > most) {
+    const size_t left_out = lines.size() + 2 - most;
+    lines.resize(most - 2);
+    lines.push_back(absl::StrCat("  ... and ", left_out, left_out == 1 ? " more line" : " more lines", " (--full)"));
+  }
+  return absl::StrCat(heading, "\n", absl::StrJoin(lines, "\n"), "\n");
+}
+
+size_t CountOfLines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+std::string RenderFsckBrief(const v1::CheckReport& report) {
+  const std::string directory = SanitizeForTerminal(report.directory());
+  std::string out = absl::StrCat("Verdict   ", VerdictName(report.verdict()), "  (level ", LevelName(report.level()),
+                                 ", ", directory, ")\n\nRequirements\n");
+  for (const v1::CheckRequirementResult& requirement : report.requirements()) {
+    std::string line = absl::StrCat("  ", PadRight(RequirementName(requirement.requirement()), 29),
+                                    VerdictName(requirement.verdict()));
+    if (!requirement.reasons().empty()) absl::StrAppend(&line, "  ", SanitizeForTerminal(requirement.reasons(0)));
+    absl::StrAppend(&out, Shorten(line, kTextWidth), "\n");
+  }
+  const std::string last =
+      absl::StrCat("\n--full shows everything.\n", VerdictName(report.verdict()), "   ", directory, "\n");
+  constexpr size_t kNotesLines = 8;
+  std::string notes = BriefSentences("\nNotes", {report.notes().begin(), report.notes().end()}, kNotesLines);
+  std::string counts;
+  const std::vector<std::string> sentences = ChecksThatDidNotPass(report, counts);
+  const size_t used = CountOfLines(out) + CountOfLines(notes) + CountOfLines(last) + 1;
+  const std::string heading = absl::StrCat("Checks    ", counts.empty() ? "none" : counts);
+  const std::string checks = BriefSentences(heading, sentences, kBriefLines - std::min(kBriefLines, used));
+  return absl::StrCat(out, "\n", checks.empty() ? heading + "\n" : checks, notes, last);
 }
 
 namespace {

@@ -102,6 +102,10 @@ void JudgeChecks(const std::vector<std::string>& untested, v1::CheckReport& repo
 // is neutral in it.
 std::string RenderFsckText(const v1::CheckReport& report);
 
+// What matters most of it, in at most kBriefLines lines: a line for each requirement, how many checks ended in which
+// way, those that did not pass, alike ones together, and notes. Ends with the verdict and the directory.
+std::string RenderFsckBrief(const v1::CheckReport& report);
+
 // One test suite with a test case for each check: class "fsck.<requirement>", its reason as the message of a failure
 // (failed, or a needed thing that the file system does not have), an error (undecided) or a skip (not tested, or not
 // supported), its evidence as standard output. The suite's properties are level and verdicts.

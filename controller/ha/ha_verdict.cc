@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
@@ -14,12 +13,6 @@
 
 namespace plimsoll {
 namespace {
-
-// "88 ms", "13.578 s".
-std::string TakeoverTime(int64_t takeover_ns) {
-  if (takeover_ns < kNsPerSecond) return FormatLength(takeover_ns / kNsPerMs * kNsPerMs);
-  return absl::StrFormat("%.3f s", static_cast<double>(takeover_ns / kNsPerMs) / 1e3);
-}
 
 // The first few.
 std::string SomeOf(const std::vector<std::string>& proofs) {
@@ -35,9 +28,13 @@ std::string ValueText(bool is_time, int64_t low, int64_t high) {
   if (!is_time) {
     return open && low == 0 ? "" : absl::StrCat(open ? "at least " : "", FormatCount(static_cast<uint64_t>(low)));
   }
-  if (open) return absl::StrCat("over ", TakeoverTime(low));
-  if (low <= 0) return absl::StrCat("at most ", TakeoverTime(std::max<int64_t>(high, 0) + kNsPerMs));
-  return TakeoverTime(low + (high - low) / 2);
+  // Bounds stay bounds: what is over the lower one is rounded down, what is below the upper one up.
+  if (open) return absl::StrCat("over ", FormatRoundedTime(low / kNsPerMs * kNsPerMs));
+  if (low <= 0) {
+    return absl::StrCat("at most ",
+                        FormatRoundedTime((std::max<int64_t>(high, 1) + kNsPerMs - 1) / kNsPerMs * kNsPerMs));
+  }
+  return FormatRoundedTime(low + (high - low) / 2);
 }
 
 v1::Outcome OutcomeOf(const HaCriterion& criterion, int64_t low, int64_t high) {

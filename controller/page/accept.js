@@ -3,7 +3,7 @@
 
 plimsoll.page = (() => {
   const {el, format} = plimsoll;
-  const {report, left_out: leftOut, configuration: settings} = plimsoll.readData();
+  const {report, left_out: leftOut, warnings, configuration: settings} = plimsoll.readData();
   const NS = 1e9;
   const VERDICTS = {
     pass: ['good', '\u2713', 'PASS'],
@@ -36,8 +36,8 @@ plimsoll.page = (() => {
         el('div', {class: 'because'},
            report.outcome === 'pass' ? el('p', {}, 'Every run of every part of the plan was completed and passed.') :
                                        null,
-           report.reasons.length === 0 ? null : sentences(report.reasons),
-           leftOut === '' ? null : el('p', {}, leftOut)));
+           report.reasons.length === 0 ? null : sentences(report.reasons), leftOut === '' ? null : el('p', {}, leftOut),
+           warnings.map((warning) => el('p', {class: 'warning'}, plimsoll.breakable(warning)))));
   };
 
   // The best thing to look at of a run's results.

@@ -84,10 +84,10 @@ constexpr FigureColumn kClosingFigures[] = {
     {"writes"}, {"bytes"}, {"latency_sum_ns"}, {"latency_max_ns"}, {"length_ns"}};
 
 constexpr SeriesColumn kSeriesFigures[] = {
-    {"p50_ns", "latency_p50_ns", "p50", 50},
-    {"p99_ns", "latency_p99_ns", "p99", 99},
-    {"p99_9_ns", "latency_p99_9_ns", "p99.9", 99.9},
-    {"latency_max_ns", "latency_max_ns", "max", 0},
+    {"p50_ns", "p50_ns", "p50", 50},
+    {"p99_ns", "p99_ns", "p99", 99},
+    {"p99_9_ns", "p99_9_ns", "p99.9", 99.9},
+    {"latency_max_ns", "max_ns", "max", 0},
 };
 
 const Message* Scope(const v1::ScopeReport& scope) {

@@ -93,9 +93,9 @@ extern const ColumnGroup kClosingColumns;
 
 // Figures of latency of a series, by second.
 struct SeriesColumn {
-  // The field of the SeriesReport, also on the page; and the name in timeline.csv.
+  // The field of the SeriesReport, also on the page; and the name in timeline.csv behind "latency_" and "response_".
   const char* field;
-  const char* csv_name;
+  const char* csv_figure;
   const char* heading;
   // 0: the longest write, which is always known.
   double percent;

@@ -192,6 +192,8 @@ struct SecondRow {
   const v1::Report& report;
   const v1::StepReport& step;
   const v1::SeriesReport& series;
+  // Of the response times of the same writes; null where there are none.
+  const v1::SeriesReport* response = nullptr;
   int row = 0;
   int64_t length_ns = kNsPerSecond;
   // Empty for a row that lasts one second.
@@ -221,6 +223,38 @@ std::string StartOf(const SecondRow& row) {
   return FormatMoment(start);
 }
 
+// The figures of one time of the writes, from the series that `of` returns; empty where it is null.
+void AddTimes(const std::string& prefix, const v1::SeriesReport* (*of)(const SecondRow& row),
+              CsvTable<SecondRow>& table) {
+  table.Column(absl::StrCat(prefix, "avg_ns"), [of](const SecondRow& row) {
+    const v1::SeriesReport* const series = of(row);
+    const uint64_t writes = series == nullptr ? 0 : At(series->writes(), row.row);
+    if (writes == 0 || row.row >= series->latency_sum_ns_size()) return std::string();
+    return CsvCell(static_cast<double>(At(series->latency_sum_ns(), row.row)) / static_cast<double>(writes));
+  });
+  for (const SeriesColumn& column : SeriesLatencyColumns()) {
+    const FieldDescriptor& field = *v1::SeriesReport::descriptor()->FindFieldByName(column.field);
+    table.Column(absl::StrCat(prefix, column.csv_figure), [of, &field](const SecondRow& row) {
+      const v1::SeriesReport* const series = of(row);
+      if (series == nullptr) return std::string();
+      return Quantile(series->GetReflection()->GetRepeatedFieldRef<uint64_t>(*series, &field), row.row);
+    });
+  }
+}
+
+// The series of the response times of the same writes; null where it lacks or does not fit.
+const v1::SeriesReport* ResponseOf(const v1::StepReport& step, const v1::SeriesReport& series) {
+  for (const v1::SeriesReport& response : step.response().series()) {
+    const bool same = response.kind() == series.kind() && response.host() == series.host() &&
+                      response.qm() == series.qm() && response.storage() == series.storage();
+    if (!same) continue;
+    const auto& seconds = response.second();
+    const bool fits = std::equal(seconds.begin(), seconds.end(), series.second().begin(), series.second().end());
+    return fits ? &response : nullptr;
+  }
+  return nullptr;
+}
+
 CsvTable<SecondRow> SecondColumns() {
   CsvTable<SecondRow> table;
   table.Column("run_id", [](const SecondRow& row) { return CsvCell(row.report.run().id()); });
@@ -242,17 +276,8 @@ CsvTable<SecondRow> SecondColumns() {
   table.Column("mb_per_second", [](const SecondRow& row) {
     return PerSecond(row, static_cast<double>(At(row.series.bytes(), row.row)) / kBytesPerMegabyte);
   });
-  table.Column("latency_avg_ns", [](const SecondRow& row) {
-    const uint64_t writes = At(row.series.writes(), row.row);
-    if (writes == 0) return std::string();
-    return CsvCell(static_cast<double>(At(row.series.latency_sum_ns(), row.row)) / static_cast<double>(writes));
-  });
-  for (const SeriesColumn& column : SeriesLatencyColumns()) {
-    const FieldDescriptor& field = *v1::SeriesReport::descriptor()->FindFieldByName(column.field);
-    table.Column(column.csv_name, [&field](const SecondRow& row) {
-      return Quantile(row.series.GetReflection()->GetRepeatedFieldRef<uint64_t>(row.series, &field), row.row);
-    });
-  }
+  AddTimes("latency_", [](const SecondRow& row) { return &row.series; }, table);
+  AddTimes("response_", [](const SecondRow& row) { return row.response; }, table);
   return table;
 }
 
@@ -269,9 +294,10 @@ std::string RenderTimelineCsv(const v1::Report& report) {
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::SeriesReport& series : step.series()) {
+      const v1::SeriesReport* const response = ResponseOf(step, series);
       int next = 0;
       for (int row = 0; row < series.second_size(); ++row) {
-        SecondRow second{report, step, series, row};
+        SecondRow second{report, step, series, response, row};
         if (next < series.irregular_size() && static_cast<int>(series.irregular(next).row()) == row) {
           const v1::IrregularRow& irregular = series.irregular(next++);
           second.length_ns = irregular.length_ns();

@@ -34,9 +34,9 @@ bool MayBeZero(const v1::HaSpan& span) {
 // In seconds; as a bound where nothing else is known.
 std::string SecondsCell(bool known, const v1::HaSpan& span) {
   if (!known) return kDash;
-  if (!MayBeZero(span)) return FormatFixed(static_cast<double>(span.ns()) / 1e9, 3);
+  if (!MayBeZero(span)) return FormatSeconds(span.ns());
   const int64_t most_ns = std::max<int64_t>(span.ns() + span.error_ns(), 0);
-  return absl::StrCat("\u2264", FormatFixed(static_cast<double>((most_ns + kNsPerMs - 1) / kNsPerMs) / 1e3, 3));
+  return absl::StrCat("\u2264", FormatSeconds((most_ns + kNsPerMs - 1) / kNsPerMs * kNsPerMs));
 }
 
 // The same, with the error where it is more than a tenth.

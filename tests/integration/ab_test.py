@@ -96,8 +96,8 @@ class Ab(harness.PlimsollTest):
         short_of_cpu = self.bottlenecks()
         self.assertFalse(short_of_cpu and harness.ahead(), result)
         self.assertEqual((result.code, comparison["gate"]), (3, "inconclusive") if short_of_cpu else (1, "fail"), result)
-        self.assertIn("plimsoll: undecided: nfs against san at 4 KiB: IO/s may not be that of the storage: the load generator of "
-                      if short_of_cpu else "plimsoll: nfs is slower than san at 4 KiB: ", result.err)
+        self.assertIn("UNDECIDED nfs against san at 4 KiB: IO/s may not be that of the storage: the load generator of "
+                      if short_of_cpu else "SLOWER nfs is slower than san at 4 KiB: ", " ".join(result.out.split()))
         self.assertIn("4 KiB   nfs against san", result.out)
         # Far beyond what counts, so that the first look is the last; but for a machine that stalls in a round.
         design = comparison["paired"]
@@ -232,6 +232,7 @@ class Ab(harness.PlimsollTest):
         comparison = json.loads(self.plimsoll("compare", self.out, "--json").out)
         self.assertGreaterEqual(comparison["paired"]["complete_rounds"], 6)
         self.assertLessEqual(comparison["paired"]["complete_rounds"], complete)
+        self.assertIn("not sealed", comparison["warnings"][-1])
         self.assertEqual(len(self.rows(comparison)["iops"]["rounds"]["ratio"]), comparison["paired"]["complete_rounds"])
         harness.wait_until(lambda: not harness.paths(self.dir, "*/plimsoll-*"), "no files")
 

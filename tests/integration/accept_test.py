@@ -312,7 +312,7 @@ class Accept(AcceptTest):
         code = CODES[self.record()["runs"][0]["outcome"]] or 3
         result = self.plimsoll("report", self.out, code=code)
         found = " ".join(result.out.split())
-        self.assertIn("The journal ends in step 1", found)
+        self.assertIn("the journal ends in step 1", found)
         self.assertEqual([run["complete"] for run in self.record()["runs"]], [True, False])
         self.await_nothing_left()
 

@@ -75,7 +75,12 @@ class Fsck(harness.PlimsollTest):
         self.run_plan("--hosts", ",".join(agent.address for agent in agents))
 
     def test_the_text_has_the_verdicts_first_and_names_what_the_level_omits(self):
-        text = self.fsck(self.pair(), "--only", "lock.exclusive", code=3).out
+        agents = self.pair()
+        brief = self.fsck(agents, "--only", "lock.exclusive", code=3).out
+        self.assertRegex(brief, r"^Verdict   NOT TESTED  \(level quick, ")
+        self.assertRegex(brief, r"(?m)^Checks    pass 1, not tested \d+$")
+        self.assertLessEqual(len(brief.splitlines()), 40)
+        text = self.fsck(agents, "--only", "lock.exclusive", "--full", code=3).out
         self.assertRegex(text, r"^Verdict   NOT TESTED  \(level quick, ")
         self.assertRegex(text, r"(?m)^  guaranteed exclusive access  NOT TESTED$")
         self.assertRegex(text, r"omitted at this level: lock\.storm")

@@ -18,7 +18,7 @@ class Failures(FsckTest):
 
     def test_the_lock_of_a_dead_host_is_released_before_it_is_back(self):
         process = self.start_plimsoll("fsck", MQLOG, "--hosts", self.addresses(*self.all_hosts()), "--lease", "20s",
-                                      *self.only(DEATH), *self.host_commands(), wrap=lab_support.IN_LAB)
+                                      "--full", *self.only(DEATH), *self.host_commands(), wrap=lab_support.IN_LAB)
         process.finish(400)
         result = self.result_of(process, None, 3)
         self.assertRegex(result.out, rf"(?m)^  {DEATH} +pass +[\d.]+ s\n +granted [\d.]+ s after the command that killed host2 began")

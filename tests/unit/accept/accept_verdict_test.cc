@@ -2,6 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "controller/accept/accept_report.h"
 #include "tests/testing.h"
 #include "tests/unit/accept/made_up_acceptance.h"
@@ -44,7 +50,7 @@ TEST(AcceptVerdict, NoRunThatIsNotWholeAndPassedLeavesAPass) {
 TEST(AcceptVerdict, AFailureStandsWhateverIsMissingBesides) {
   v1::AcceptReport report = WholeAcceptance({3.1, 14.2});
   EXPECT_EQ(report.outcome(), v1::OUTCOME_FAIL);
-  EXPECT_THAT(report.reasons(), ElementsAre("load, run 2: FAIL: p99<10ms FAIL: 14.200 ms (step 1, beta/qm1)"));
+  EXPECT_THAT(report.reasons(), ElementsAre("load, run 2: FAIL: p99<10ms: 14.200 ms, step 1, beta/qm1"));
   v1::AcceptRun& last = *report.mutable_runs()->rbegin();
   last.set_began(false);
   last.set_complete(false);
@@ -79,20 +85,97 @@ TEST(AcceptVerdict, ResultsThatDifferFromTheRecordLeaveNoPassAndAreNamedEverywhe
   EXPECT_EQ(failed.outcome(), v1::OUTCOME_FAIL) << "what failed has failed";
 }
 
-TEST(AcceptVerdict, EachReasonIsOneSentenceAndAnItemOfAList) {
+TEST(AcceptVerdict, EachReasonIsOneClauseAndAnItemOfAList) {
   v1::AcceptReport report = WholeAcceptance();
   v1::AcceptRun& run = *report.mutable_runs()->rbegin();
   run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
-  for (const char* reason : {"The limit is the load generator, not the storage.", "second", "third"})
+  for (const char* reason : {"The limit is the load generator, not the storage; the storage may carry more.", "second"})
     run.add_reasons(reason);
   JudgeAcceptance(report);
   EXPECT_THAT(report.reasons(),
-              ElementsAre("limit, run 3: INCONCLUSIVE: The limit is the load generator, not the storage "
-                          "(and 2 more reasons)"));
+              ElementsAre("limit, run 3: INCONCLUSIVE: the limit is the load generator, not the storage"));
   EXPECT_THAT(RenderAcceptText(report),
               HasSubstr("Verdict   INCONCLUSIVE\n"
-                        "          - limit, run 3: INCONCLUSIVE: The limit is the load generator, not the\n"
-                        "            storage (and 2 more reasons)\n"));
+                        "          - limit, run 3: INCONCLUSIVE: the limit is the load generator, not the\n"
+                        "            storage\n"));
+}
+
+TEST(AcceptVerdict, TheReasonOfARunIsThePrimaryCauseOfItsVerdict) {
+  v1::Report found = LoadReportOf(3);
+  found.mutable_verdict()->set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  v1::CriterionReport& steady = *found.mutable_verdict()->add_criteria();
+  steady.set_criterion("steady");
+  steady.set_outcome(v1::OUTCOME_INCONCLUSIVE);
+  steady.set_value_text("no");
+  steady.set_step(1);
+  steady.set_reason("step 1: the load generator may be CPU-bound");
+  v1::AcceptReport report = WholeAcceptance();
+  v1::AcceptRun& load = *report.mutable_runs(4);
+  load.clear_reasons();
+  TakeRun(found, load, report);
+  JudgeAcceptance(report);
+  EXPECT_THAT(report.reasons(),
+              ElementsAre("load, run 1: INCONCLUSIVE: steady: step 1: the load generator may be CPU-bound"));
+}
+
+TEST(AcceptVerdict, WhatAVerdictDoesNotSayStandsBesideItEverywhere) {
+  v1::Report found = LoadReportOf(3);
+  const std::string warning =
+      "1 stall of up to 2.500 s in step 1: in a closed loop a stall is one slow write among many";
+  found.mutable_verdict()->add_warnings(warning);
+  v1::AcceptReport report = WholeAcceptance();
+  for (const int run : {4, 5}) TakeRun(found, *report.mutable_runs(run), report);
+  JudgeAcceptance(report);
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(report.runs(4).notes(), Contains("Warning: " + warning));
+  EXPECT_THAT(AcceptWarnings(report), ElementsAre("load, run 1; load, run 2: " + warning));
+  for (const std::string& text : {RenderAcceptText(report), RenderAcceptBrief(report, "out/acc")}) {
+    EXPECT_EQ(text.rfind("Verdict   PASS\n          Warning: load, run 1; load, run 2: 1 stall of up to 2.500 s", 0),
+              0U)
+        << text;
+  }
+  EXPECT_THAT(RenderAcceptMarkdown(report, ""), HasSubstr("**Warning:** load, run 1; load, run 2: 1 stall of up to"));
+  EXPECT_THAT(RenderAcceptJUnit(report),
+              HasSubstr("<property name=\"warning\" value=\"load, run 1; load, run 2: 1 stall"));
+  EXPECT_THAT(RenderAcceptPage(report), HasSubstr("load, run 1; load, run 2: 1 stall of up to"));
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
+TEST(AcceptBrief, HasAtMostFortyLinesAndEndsWithVerdictAndDirectory) {
+  for (const size_t runs : {size_t{3}, size_t{40}}) {
+    v1::AcceptReport report = WholeAcceptance(std::vector<double>(runs, 14.2));
+    for (v1::AcceptRun& run : *report.mutable_runs()) {
+      for (int i = 0; i < 60; ++i) {
+        run.add_notes(absl::StrCat("note ", std::string(static_cast<size_t>(i) % 26 + 1, 'x'), " about this run"));
+      }
+    }
+    const std::string text = RenderAcceptBrief(report, "out/acc");
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
+    EXPECT_EQ(LinesOf(text).front(), "Verdict   FAIL");
+    EXPECT_EQ(LinesOf(text).back(), "FAIL   Results in out/acc");
+    EXPECT_THAT(text, HasSubstr("\n  load, run 1 "));
+    EXPECT_THAT(text, HasSubstr("\nCriteria, worst run\n"));
+    EXPECT_THAT(text, HasSubstr("\nFigures by run"));
+    EXPECT_THAT(text, HasSubstr("more lines (accept.txt)"));
+    EXPECT_THAT(text, HasSubstr("--full prints it"));
+  }
+}
+
+TEST(AcceptBrief, MergesNotesOfHostsAndShowsTheWorstRunOfACriterion) {
+  v1::AcceptReport report = WholeAcceptance({3.1, 4.2, 3.2});
+  for (const int run : {4, 5}) {
+    for (const char* host : {"alpha", "beta"}) {
+      report.mutable_runs(run)->add_notes(absl::StrCat(host, ", step ", run, ": its clock stepped."));
+    }
+  }
+  report.mutable_runs(5)->mutable_criteria(0)->set_value(4.2e6);
+  const std::string text = RenderAcceptBrief(report, "out/acc");
+  EXPECT_THAT(text, HasSubstr("its clock stepped."));
+  EXPECT_EQ(text.find("its clock stepped."), text.rfind("its clock stepped.")) << text;
+  EXPECT_THAT(text, ::testing::ContainsRegex("load +p99<10ms +PASS +2 .* 4.200 ms"));
 }
 
 TEST(AcceptVerdict, WhatMakesARunInconclusiveComesBeforeACriterionThatItExceeded) {

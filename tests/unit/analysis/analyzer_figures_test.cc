@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -169,6 +170,45 @@ TEST(AnalyzerFigures, ATrendIsThatOfTheClustersWholeSeconds) {
   EXPECT_NEAR(trend.avg_change_percent(), 100, 0.5);
   EXPECT_FALSE(trend.steady());
   EXPECT_FALSE(Analyze(MakeJournal(RunOf({{"a", {1'000'000}}}, 4'999 * kNsPerMs))).steps(0).has_trend());
+}
+
+// The note of a run of two hosts, one of which slows down and the other is as `change` makes it; empty: there is none.
+std::string TrendNote(const std::function<void(SimHost&)>& change) {
+  SimRun run = RunOf({{"a", {1'000'000}}, {"b", {1'000'000}}}, 8 * kNsPerSecond);
+  run.hosts[0].steps[0][0] = tests::ClosedLoop(run.duration_ns, 0, [](uint64_t, int64_t start_ns) {
+    return start_ns < 4 * kNsPerSecond ? 1'000'000 : 2'000'000;
+  });
+  change(run.hosts[1]);
+  const v1::Report report = Analyze(MakeJournal(run));
+  const auto note = std::find_if(report.notes().begin(), report.notes().end(), [](const std::string& each) {
+    return each.find("from the first third") != std::string::npos;
+  });
+  return note == report.notes().end() ? "" : *note;
+}
+
+TEST(AnalyzerFigures, AChangeIsNotPutDownToTheStorageWhereAHostWasLostSuspendedOrShortOfCpu) {
+  EXPECT_THAT(TrendNote([](SimHost&) {}), HasSubstr("--settle 30s"));
+  const auto sampled = [](double wait_share, uint64_t late_max_ns) {
+    return [wait_share, late_max_ns](uint32_t, int64_t since_start_ns) {
+      v1::HostSample sample;
+      sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(wait_share * static_cast<double>(since_start_ns)));
+      sample.set_recorder_late_max_ns(late_max_ns);
+      return sample;
+    };
+  };
+  const std::function<void(SimHost&)> troubles[] = {
+      [](SimHost& host) { host.lost_after_ns = 4 * kNsPerSecond; },
+      [&](SimHost& host) {
+        host.pauses = {{0, 2 * kNsPerSecond, 3 * kNsPerSecond}};
+        host.sample = sampled(0, kNsPerSecond);
+      },
+      [&](SimHost& host) { host.sample = sampled(0.25, 0); },
+  };
+  for (const auto& trouble : troubles) {
+    const std::string note = TrendNote(trouble);
+    EXPECT_THAT(note, HasSubstr("IO/s change by"));
+    EXPECT_THAT(note, Not(HasSubstr("The storage may still"))) << note;
+  }
 }
 
 v1::HostSample Loaded(int64_t since_start_ns, double wait_share) {

@@ -216,6 +216,27 @@ TEST_F(StallsTest, APauseOfLessThanHalfIsNotTheCause) {
   EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
 }
 
+TEST_F(StallsTest, TheBacklogThatAPauseLeftIsThePauses) {
+  for (const uint32_t qm : {1U, 2U}) {
+    StalledInterval& interval = StalledFor(0, qm, 1000, 4900);
+    interval.paused_ns = 1'504 * kMs;
+    interval.longest_ns = 1'510 * kMs;
+  }
+  Paused(0, 1000, 2504);
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_HOST_PAUSED);
+  for (StalledInterval& interval : intervals_) interval.longest_ns = 3'100 * kMs;
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST) << "a write took more than twice as long as the pause";
+}
+
+TEST_F(StallsTest, APauseIsNotTheCauseOfALongRunOfSlowWrites) {
+  for (const uint32_t qm : {1U, 2U}) {
+    StalledInterval& interval = StalledFor(0, qm, 1000, 9000);
+    interval.row_of_ns = interval.longest_ns = 120 * kMs;
+    interval.paused_ns = 100 * kMs;
+  }
+  EXPECT_EQ(FindOne().stall_class, v1::STALL_CLASS_ONE_HOST);
+}
+
 TEST_F(StallsTest, PausedHostsAreStallsOfTheirOwnEachForItself) {
   for (const uint32_t host : {0U, 1U}) {
     for (const uint32_t qm : {1U, 2U}) StalledFor(host, qm, 1000, 1700).paused_ns = 690 * kMs;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 
@@ -19,10 +20,10 @@ std::vector<SecondFigures> Of(const std::vector<double>& writes) {
 
 TEST(Unsettled, MoreThanTenPercentBetweenTheFirstAndTheLastThirdProposesToSettle) {
   // Three seconds a third; the last third's latencies are `latency_percent` longer.
-  const auto note = [](double last_iops, double latency_percent) {
+  const auto note = [](double last_iops, double latency_percent, bool hosts_explain_it = false) {
     std::vector<SecondFigures> seconds = Of({1000, 1000, 1000, 1000, 1000, 1000, last_iops, last_iops, last_iops});
     for (size_t i = 6; i < 9; ++i) seconds[i].latency_sum_ns *= 1 + latency_percent / 100;
-    return UnsettledNote(MakeTrend(seconds).value());
+    return UnsettledNote(MakeTrend(seconds).value(), hosts_explain_it);
   };
   for (const double below : {0.0, 9.9, -9.9}) {
     EXPECT_EQ(note(1000 + 10 * below, 0), "");
@@ -31,6 +32,10 @@ TEST(Unsettled, MoreThanTenPercentBetweenTheFirstAndTheLastThirdProposesToSettle
   for (const double above : {10.1, -10.1}) {
     EXPECT_THAT(note(1000 + 10 * above, 0), ::testing::HasSubstr("try --settle 30s or longer"));
     EXPECT_THAT(note(1000, above), ::testing::HasSubstr("try --settle 30s or longer"));
+    EXPECT_EQ(note(1000, above, true),
+              absl::StrFormat("from the first third of the step to the last, IO/s change by +0.0 %% and the average "
+                              "latency by %+.1f %%.",
+                              above));
   }
 }
 

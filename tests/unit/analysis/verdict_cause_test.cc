@@ -81,15 +81,19 @@ TEST(PrimaryCause, OfAJournalThatEndsEarlyIsThat) {
   EXPECT_EQ(PrimaryCause(Analyze(records).verdict()), "the journal ends before the run does");
 }
 
-// The second host's agent did not run for 1.5 s.
-SimRun Suspended(std::vector<std::string> criteria) {
+// The second host's agent did not run for 1.5 s of a step of `duration_ns`, in which its writers waited for a CPU for a
+// share of the time.
+SimRun Suspended(std::vector<std::string> criteria, int64_t duration_ns = 3 * kNsPerSecond, double wait_share = 0) {
   SimRun run = TwoWriters(std::move(criteria));
+  run.duration_ns = duration_ns;
+  run.hosts[0].steps[0][0] = Steady(duration_ns, kWriteNs);
   const SimStall pause{kNsPerSecond, 2'500 * kNsPerMs};
   run.hosts[1].steps[0][0] =
       ClosedLoop(run.duration_ns, 1'000, WithStalls([](uint64_t, int64_t) { return kWriteNs; }, {pause}));
   run.hosts[1].pauses = {{0, pause.begin_ns, pause.end_ns}};
-  run.hosts[1].sample = [pause](uint32_t, int64_t since_start_ns) {
+  run.hosts[1].sample = [pause, wait_share](uint32_t, int64_t since_start_ns) {
     v1::HostSample sample;
+    sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(wait_share * static_cast<double>(since_start_ns)));
     if (since_start_ns > pause.end_ns) {
       sample.set_recorder_late_max_ns(static_cast<uint64_t>(pause.end_ns - pause.begin_ns));
     }
@@ -102,6 +106,54 @@ TEST(PrimaryCause, OfASuspendedHostIsTheSuspensionAndNotWhatItDidToTheWriters) {
   const v1::VerdictReport verdict = CauseReport(Suspended({"p90<10ms", "max<100ms"})).verdict();
   EXPECT_EQ(verdict.outcome(), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_EQ(PrimaryCause(verdict), "node2 was suspended for 1.5 s");
+}
+
+// Has its host's writers wait for a CPU for half of the time, and a pause of 60 ms in each second.
+void MakeShortOfCpu(SimHost& host, int64_t duration_ns) {
+  for (int64_t at_ns = kNsPerSecond / 2; at_ns < duration_ns; at_ns += kNsPerSecond) {
+    host.pauses.push_back({0, at_ns, at_ns + 60 * kNsPerMs});
+  }
+  host.sample = [](uint32_t, int64_t since_start_ns) {
+    v1::HostSample sample;
+    sample.set_writer_cpu_wait_ns(static_cast<uint64_t>(since_start_ns) / 2);
+    sample.set_recorder_late_max_ns(60 * kNsPerMs);
+    return sample;
+  };
+}
+
+TEST(PrimaryCause, OfASuspendedHostDoesNotDependOnTheLengthOfTheStep) {
+  const SimRun run = Suspended({"max<100ms"}, 11 * kNsPerSecond, 0.25);
+  EXPECT_EQ(CauseOf(run), "node2 was suspended for 1.5 s") << "its writers waited for 2.75 s of the step";
+}
+
+TEST(PrimaryCause, OfAHostThatIsShortOfCpuIsNotASuspensionHoweverLongTheStep) {
+  SimRun run = TwoWriters({"max<0.18ms"});
+  run.duration_ns = 20 * kNsPerSecond;
+  for (SimHost& host : run.hosts) host.steps = {{Steady(run.duration_ns, kWriteNs)}};
+  for (SimHost& host : run.hosts) MakeShortOfCpu(host, run.duration_ns);
+  EXPECT_THAT(CauseOf(run), HasSubstr("the load generator may be CPU-bound"));
+}
+
+TEST(PrimaryCause, IsOfTheHostThatHasTheWorstValue) {
+  SimRun run = Suspended({"max<0.18ms"}, 11 * kNsPerSecond, 0.25);
+  MakeShortOfCpu(run.hosts[0], run.duration_ns);
+  const v1::Report report = CauseReport(run);
+  EXPECT_EQ(PrimaryCause(report.verdict()), "node2 was suspended for 1.5 s");
+  EXPECT_THAT(report.verdict().criteria(0).reason(), HasSubstr("node2/qm1"));
+  // Of another host's value a suspension is no cause.
+  run.hosts[0].steps[0][0] =
+      ClosedLoop(run.duration_ns, 1'000,
+                 WithStalls([](uint64_t, int64_t) { return kWriteNs; }, {{3 * kNsPerSecond, 5 * kNsPerSecond}}));
+  EXPECT_THAT(CauseOf(run), HasSubstr("node1/qm1: the load generator may be CPU-bound"));
+}
+
+TEST(PrimaryCause, IsNotASuspensionThatIsShortBesideTheWorstValue) {
+  SimRun run = Suspended({"max<3s"}, 11 * kNsPerSecond, 0);
+  run.hosts[1].steps[0][0] =
+      ClosedLoop(run.duration_ns, 1'000,
+                 WithStalls([](uint64_t, int64_t) { return kWriteNs; },
+                            {{kNsPerSecond, 2'500 * kNsPerMs}, {4 * kNsPerSecond, 8 * kNsPerSecond}}));
+  EXPECT_THAT(CauseReport(run).verdict().reasons(), ::testing::Not(::testing::Contains(HasSubstr("suspended"))));
 }
 
 TEST(PrimaryCause, IsNotASuspensionThatDecidesNothing) {

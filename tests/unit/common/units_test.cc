@@ -150,6 +150,18 @@ TEST(Units, WritesForPeople) {
   EXPECT_EQ(FormatCount(UINT64_MAX), "18,446,744,073,709,551,615");
 }
 
+TEST(Units, RoundsTimesTheSameWithAndWithoutAUnit) {
+  EXPECT_EQ(FormatSeconds(1'884'600'000), "1.885");
+  EXPECT_EQ(FormatRoundedTime(1'884'600'000), "1.885 s");
+  EXPECT_EQ(FormatSeconds(1'884'499'999), "1.884");
+  EXPECT_EQ(FormatRoundedTime(1'884'499'999), "1.884 s");
+  EXPECT_EQ(FormatRoundedTime(88'500'000), "89 ms");
+  EXPECT_EQ(FormatSeconds(88'500'000), "0.089");
+  EXPECT_EQ(FormatRoundedTime(999'500'000), "1.000 s");
+  EXPECT_EQ(FormatSeconds(0), "0.000");
+  EXPECT_EQ(FormatRoundedTime(-1'500'000), "-2 ms");
+}
+
 TEST(Units, WritesMomentsInUtcToTheNanosecond) {
   EXPECT_EQ(FormatUtc(0), "1970-01-01T00:00:00.000000000Z");
   EXPECT_EQ(FormatUtc(1'795'202'411'000'000'042), "2026-11-20T19:20:11.000000042Z");

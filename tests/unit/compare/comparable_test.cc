@@ -168,6 +168,26 @@ TEST(Comparable, ARunWhoseCriterionIsNotDecidedIsNamedWithIt) {
               ElementsAre("B is INCONCLUSIVE: p99.9<10ms: needs 10,000 writes, has 120"));
 }
 
+TEST(Comparable, ARunThatFailedIsNamedWithWhatMakesItsFiguresUncertainAndNotWithItsCriteria) {
+  v1::Report second = Simulated(1, 2);
+  second.mutable_verdict()->set_outcome(v1::OUTCOME_FAIL);
+  v1::CriterionReport& failed = *second.mutable_verdict()->add_criteria();
+  failed.set_criterion("p99@64k<10ms");
+  failed.set_outcome(v1::OUTCOME_FAIL);
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.2;
+  const auto compared = [&] { return Compared({Side({Simulated(1, 1)}), Side({second})}, settings); };
+  EXPECT_THAT(compared().warnings(), IsEmpty());
+  EXPECT_THAT(compared().undecided(), IsEmpty());
+  second.mutable_verdict()->add_reasons("h2's clock runs at 0.50x the controller's.");
+  second.mutable_verdict()->add_reasons("h2 was lost: no message for 10 s.");
+  const std::string uncertain =
+      "B is FAIL, and its figures are uncertain: h2's clock runs at 0.50x the controller's (and 1 more reason)";
+  EXPECT_THAT(Strings(compared().warnings()), ElementsAre(uncertain));
+  EXPECT_THAT(Strings(compared().undecided()), ElementsAre(uncertain));
+  EXPECT_EQ(compared().gate(), v1::OUTCOME_INCONCLUSIVE);
+}
+
 TEST(Comparable, AnotherLoadIsWarnedOf) {
   v1::Report second = Simulated(1, 2);
   second.mutable_run()->set_queue_managers(4);

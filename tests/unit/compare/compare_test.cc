@@ -11,6 +11,7 @@
 
 #include "common/units.h"
 #include "controller/compare/compare_render.h"
+#include "controller/compare/compare_words.h"
 #include "controller/compare/report_json.h"
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
@@ -324,6 +325,29 @@ TEST(CompareHeadline, WithoutADifferenceNamesWhatWouldHaveBeenFoundInIopsAndP99)
   EXPECT_GT(pair.detectable_p99_percent(), 100 * std::expm1(std::log(p99.high() / p99.low()) / 2) - 1e-9);
 }
 
+TEST(CompareHeadline, SaysWhereNothingCouldBeDetectedAndWhyNothingWasDecided) {
+  v1::Comparison comparison =
+      Compared({Side({Simulated(1, 1), Simulated(1, 3)}), Side({Simulated(1, 2), Simulated(1, 4)})});
+  for (v1::BlockSizeComparison& block_size : *comparison.mutable_block_sizes()) {
+    v1::PairComparison& pair = *block_size.mutable_pairs(0);
+    pair.set_detectable_percent(100);
+    pair.set_detectable_p99_percent(250);
+    for (v1::ComparedRow& row : *pair.mutable_rows()) row.set_finding(v1::FINDING_NOT_CLEAR);
+  }
+  EXPECT_EQ(
+      HeadlineInWords(comparison),
+      "B shows no significant difference from A at all 2 block sizes (too noisy to detect even half or double the "
+      "IO/s or p99).");
+  for (v1::BlockSizeComparison& block_size : *comparison.mutable_block_sizes()) {
+    for (v1::ComparedRow& row : *block_size.mutable_pairs(0)->mutable_rows()) {
+      row.set_finding(v1::FINDING_INCONCLUSIVE);
+      row.set_reason("the load generator of B may be CPU-bound");
+    }
+  }
+  EXPECT_EQ(HeadlineInWords(comparison),
+            "B is undecided against A at all 2 block sizes (the load generator of B may be CPU-bound).");
+}
+
 TEST(CompareHeadline, SidesAreOneSentenceEach) {
   const v1::Comparison comparison =
       Compared({Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)}), Side({Simulated(0.8, 3)})});
@@ -340,7 +364,7 @@ TEST(CompareHeadline, TheGateHasItsVerdictAndItsLimitInASentence) {
               StartsWith("PASS: IO/s, mean, p50 and p99 of every block size are slower by at most 10 %"));
   settings.fail_if_slower = 0.2;
   EXPECT_THAT(Compared(sides, settings).gate_summary(),
-              StartsWith("INCONCLUSIVE: not shown to be slower by at most 20 %: B against A at "));
+              StartsWith("INCONCLUSIVE: it is not decided whether B is slower by more than 20 %: B against A at "));
   EXPECT_FALSE(Compared(sides).has_gate_summary());
 }
 

@@ -173,6 +173,33 @@ TEST_F(SealedAbTest, NoSideIsComparedThatIsMissingOrNotTheOneThatWasMeasured) {
   EXPECT_THAT(std::string(Load().message()), HasSubstr("round-01-a/journal is missing"));
 }
 
+TEST_F(SealedAbTest, RoundsWithoutSealsAreReadWithAWarning) {
+  absl::StatusOr<AbRecord> record = ReadAbRecord(Record());
+  ASSERT_TRUE(record.ok());
+  EXPECT_EQ(SealWarning(*record), "");
+  record->seals.clear();
+  WriteRecord(WriteAbRecord(*record));
+  const absl::StatusOr<AbResults> unsealed = LoadAbDirectory(path().string());
+  ASSERT_TRUE(unsealed.ok()) << unsealed.status();
+  EXPECT_THAT(SealWarning(unsealed->record), HasSubstr("not sealed: ab.json has no SHA-256 of the journals"));
+}
+
+TEST_F(SealedAbTest, EachRoundCanBeSealedWhenItIsComplete) {
+  const std::string all = Record();
+  absl::StatusOr<AbRecord> record = ReadAbRecord(all);
+  ASSERT_TRUE(record.ok());
+  record->seals.clear();
+  const AbRound second = record->rounds.back();
+  record->rounds.pop_back();
+  SealRuns(path().string(), *record);
+  EXPECT_EQ(record->seals.size(), 2U);
+  WriteRecord(WriteAbRecord(*record));
+  EXPECT_TRUE(Load().ok()) << Load();
+  record->rounds.push_back(second);
+  SealRuns(path().string(), *record);
+  EXPECT_EQ(WriteAbRecord(*record), all);
+}
+
 TEST_F(SealedAbTest, ARecordThatWasChangedIsNotCompared) {
   for (const auto& [what, instead] : std::vector<std::pair<std::string, std::string>>{
            {"\"5%\"", "\"9%\""}, {"\"BA\"", "\"AB\""}, {"\"seals\"", "\"seats\""}}) {

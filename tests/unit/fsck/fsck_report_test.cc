@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "controller/fsck/checks.h"
 #include "controller/render/json.h"
 #include "tests/testing.h"
@@ -58,6 +60,37 @@ TEST(FsckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
   EXPECT_THAT(text, HasSubstr("omitted at this level: data.dsync-survives-server-restart"));
   EXPECT_THAT(text, HasSubstr("  data.rename-atomic                     pass         1.2 s\n      50 replacements"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(FsckReportTest, TheBriefTextHasWhatDidNotPassAndEndsWithTheVerdict) {
+  const std::string text = RenderFsckBrief(Sample());
+  EXPECT_EQ(text.rfind("Verdict   FAIL  (level quick, /mnt/<mq>", 0), 0U) << text;
+  EXPECT_THAT(text, HasSubstr("\n  guaranteed exclusive access  FAIL  lock.exclusive: granted twice"));
+  EXPECT_THAT(text, HasSubstr("\nChecks    pass 1, FAIL 1, undecided 1, unsupported 2\n"
+                              "  FAIL: lock.exclusive: granted twice: \"beta\" & alpha\n"));
+  EXPECT_THAT(text, Not(HasSubstr("50 replacements")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\nFAIL   /mnt/<mq>[^\n]*\n$"));
+}
+
+TEST(FsckReportTest, TheBriefTextHasAtMostFortyLines) {
+  v1::CheckReport report = Sample();
+  for (int i = 0; i < 60; ++i) {
+    *report.add_checks() =
+        Result(absl::StrCat("lock.made-up-", i), v1::CHECK_REQUIREMENT_EXCLUSIVE_ACCESS, v1::CHECK_OUTCOME_FAIL,
+               absl::StrCat("reason ", i, " ", std::string(static_cast<size_t>(i), 'x')));
+    report.add_notes(absl::StrCat("note ", i));
+  }
+  const std::string text = RenderFsckBrief(report);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
+  EXPECT_THAT(text, HasSubstr("more lines (--full)"));
+  // Those with one reason are one sentence.
+  v1::CheckReport alike = Sample();
+  for (const char* name : {"lock.a", "lock.b"}) {
+    *alike.add_checks() =
+        Result(name, v1::CHECK_REQUIREMENT_EXCLUSIVE_ACCESS, v1::CHECK_OUTCOME_NOT_TESTED, "interrupted");
+  }
+  EXPECT_THAT(RenderFsckBrief(alike), HasSubstr("\n  not tested: lock.a, lock.b: interrupted\n"));
 }
 
 TEST(FsckReportTest, TheJUnitSuiteIsGreenWhereTheVerdictIsPassAndNowhereElse) {
