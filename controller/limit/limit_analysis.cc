@@ -134,7 +134,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
   options.duration_ns = plan_.duration_ns();
   options.warmup_ns = plan_.warmup_ns();
   options.hold_ns = limit.hold_ns();
-  options.checks = rules_ >= 4;
+  options.rules = rules_;
   return options;
 }
 
@@ -231,7 +231,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   point.set_state(StateOf(report, judged, step));
   search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
                 writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns(),
-                static_cast<double>(point.cluster().p50_ns()), IsGeneratorBound(step)},
+                static_cast<double>(point.cluster().p50_ns()), IsGeneratorBound(step), step.failed_once},
                now_ns - begin_ns_.value_or(now_ns));
   // What a probe shows does not depend on it.
   const bool decides = report.purpose() != v1::STEP_PURPOSE_PROBE && report.purpose() != v1::STEP_PURPOSE_MAXIMUM;
@@ -420,7 +420,7 @@ void LimitAnalysis::Finish(const Timeline& /*timeline*/, const std::function<std
   if (search_) {
     const LimitBounds bounds = search_->bounds();
     limit_.set_limit(bounds.meets);
-    if (bounds.exceeds) limit_.set_exceeded_at(*bounds.exceeds);
+    if (const auto upper_end = search_->upper_end()) limit_.set_exceeded_at(*upper_end);
     limit_.set_held(search_->held());
     if (bounds.meets > 0) {
       limit_.set_step(steps_[bounds.meets_result].point.step());

@@ -129,7 +129,7 @@ LimitBounds LimitSearch::bounds() const {
     bounds.meets_result = i;
   }
   for (const LimitResult& result : results_) {
-    const bool above = options_.checks && result.load > bounds.meets;
+    const bool above = options_.rules >= 4 && result.load > bounds.meets;
     if (above && result.purpose == v1::STEP_PURPOSE_CURVE && result.state == v1::LIMIT_STATE_EXCEEDS) {
       lower(bounds.exceeds, result.load);
     }
@@ -145,6 +145,10 @@ LimitBounds LimitSearch::bounds() const {
   return bounds;
 }
 
+std::optional<double> LimitSearch::upper_end() const {
+  return options_.rules >= 5 && held() && Check() ? std::nullopt : bounds().exceeds;
+}
+
 bool LimitSearch::held() const {
   const LimitBounds known = bounds();
   return known.meets > 0 && results_[known.meets_result].purpose == v1::STEP_PURPOSE_HOLD;
@@ -152,13 +156,18 @@ bool LimitSearch::held() const {
 
 std::optional<LimitSearch::Contradiction> LimitSearch::contradiction() const {
   std::optional<Contradiction> nearest;
-  if (!options_.checks) return nearest;
+  if (options_.rules < 4) return nearest;
+  const std::vector<size_t> failed = FailedOnce();
+  const auto fails = [&](size_t i) {
+    return results_[i].state == v1::LIMIT_STATE_EXCEEDS ||
+           (failed.size() >= 2 && std::find(failed.begin(), failed.end(), i) != failed.end());
+  };
   for (size_t i = 0; i < results_.size(); ++i) {
     const LimitResult& meets = results_[i];
     if (!IsOnCurve(meets) || meets.state != v1::LIMIT_STATE_MEETS) continue;
     for (size_t j = 0; j < results_.size(); ++j) {
       const LimitResult& exceeds = results_[j];
-      if (!IsOnCurve(exceeds) || exceeds.state != v1::LIMIT_STATE_EXCEEDS) continue;
+      if (!IsOnCurve(exceeds) || !fails(j)) continue;
       // What a short step carries need not last for --hold.
       const bool longer = exceeds.purpose == v1::STEP_PURPOSE_HOLD && meets.purpose != v1::STEP_PURPOSE_HOLD;
       if (longer || (exceeds.load > meets.load && !SameLoad(exceeds.load, meets.load))) continue;
@@ -229,7 +238,7 @@ std::optional<LimitStep> LimitSearch::Extension() const {
   if (undecided > kMostExtensions) return std::nullopt;
   // Down at first, to a load that the generator can issue; above that, what was in its way may have passed.
   const int most = bounds().meets > 0 ? 1 : 0;
-  if (options_.checks && last->generator_bound && undecided > most) return std::nullopt;
+  if (options_.rules >= 4 && last->generator_bound && undecided > most) return std::nullopt;
   const bool check = last->purpose == v1::STEP_PURPOSE_CHECK;
   return LimitStep{check ? v1::STEP_PURPOSE_CHECK : v1::STEP_PURPOSE_SEARCH, last->load, 2 * last->duration_ns};
 }
@@ -264,7 +273,7 @@ std::optional<double> LimitSearch::NextLoad() const {
   // What stays undecided lies between the two; the load that is beyond it is searched from above.
   if (!known.exceeds) {
     // A load generator that is in the way at this load is so at higher ones.
-    if (options_.checks && LastOf(known.undecided)->generator_bound) return std::nullopt;
+    if (options_.rules >= 4 && LastOf(known.undecided)->generator_bound) return std::nullopt;
     return known.undecided < kMostOverMaximum * most ? std::optional(Round(known.undecided * kBeyondFactor))
                                                      : std::nullopt;
   }
@@ -282,7 +291,7 @@ LimitStep LimitSearch::Hold() const {
 
 std::optional<LimitStep> LimitSearch::Check() const {
   const LimitBounds known = bounds();
-  if (!options_.checks || known.meets == 0 || !known.exceeds) return std::nullopt;
+  if (options_.rules < 4 || known.meets == 0 || !known.exceeds) return std::nullopt;
   LimitStep check{v1::STEP_PURPOSE_CHECK, *known.exceeds, options_.duration_ns};
   for (size_t i = 0; i < results_.size(); ++i) {
     const LimitResult& result = results_[i];
@@ -332,7 +341,29 @@ LimitStep LimitSearch::CurveStep(double load) const {
   return Affords(longer, 0) ? longer : step;
 }
 
+std::vector<size_t> LimitSearch::FailedOnce() const {
+  std::vector<size_t> failed;
+  if (options_.rules < 5) return failed;
+  const double meets = bounds().meets;
+  for (const size_t i : curve()) {
+    const LimitResult& result = results_[i];
+    const bool undecided = result.failed_once && result.state == v1::LIMIT_STATE_UNDECIDED;
+    if (undecided && result.purpose == v1::STEP_PURPOSE_CURVE && result.load < meets) failed.push_back(i);
+  }
+  return failed;
+}
+
 std::optional<LimitStep> LimitSearch::CurvePoint() const {
+  std::optional<LimitStep> again;
+  for (const size_t i : FailedOnce()) {
+    again = LimitStep{v1::STEP_PURPOSE_CURVE, results_[i].load, results_[i].duration_ns};
+    if (Affords(*again, 0)) return again;
+  }
+  const std::optional<LimitStep> point = NewCurvePoint();
+  return point ? point : again;
+}
+
+std::optional<LimitStep> LimitSearch::NewCurvePoint() const {
   const double meets = bounds().meets;
   if (meets <= 0) return std::nullopt;
   const std::vector<size_t> points = curve();
@@ -403,11 +434,13 @@ std::optional<LimitStep> LimitSearch::Next() const {
 
 std::string LimitSearch::ended() const {
   if (Next() || maximum() <= 0 || contradiction()) return "";
+  const bool narrow = !NextLoad() && !Extension();
   const char* const what = bounds().meets > 0 && !held() ? "the answer was held"
-                           : NextLoad() || Extension()   ? "the interval was narrow enough"
-                           : Check()                     ? "the interval's upper end was measured once more"
-                           : CurvePoint()                ? "the curve was complete"
-                                                         : nullptr;
+                           : Check() && (narrow || options_.rules >= 5)
+                               ? "the interval's upper end was measured once more"
+                           : !narrow      ? "the interval was narrow enough"
+                           : CurvePoint() ? "the curve was complete"
+                                          : nullptr;
   if (what == nullptr) return "";
   return absl::StrCat("--budget (", FormatDuration(options_.budget_ns), ") ended before ", what);
 }

@@ -27,6 +27,9 @@ struct LimitResult {
   double median_ns = 0;
   // The load generator may have been in the way: measuring for longer decides nothing then.
   bool generator_bound = false;
+  // A criterion failed whose figures have no bounds of chance. Unless one failed in the step before at this load, too,
+  // that decides nothing.
+  bool failed_once = false;
 };
 
 // A step to measure.
@@ -55,7 +58,8 @@ struct LimitBounds {
 // the storage must return after each overload. It brackets the limit, bisects the bracket, and holds the answer for
 // longer; the bracket's upper end is measured once more then. Undecided loads are measured again, each time for twice
 // as long, unless the load generator is in the way: then the search goes down. Points that the load-latency curve still
-// lacks come last. Loads that contradict one another end the search. Not thread-safe.
+// lacks come last; one that fails by what a single event can do is measured once more. Loads that contradict one
+// another end the search. Not thread-safe.
 class LimitSearch {
  public:
   struct Options {
@@ -71,9 +75,10 @@ class LimitSearch {
     int64_t duration_ns = 0;
     int64_t warmup_ns = 0;
     int64_t hold_ns = 0;
-    // Searches of older versions did not measure the upper end again, took no contradiction from their results, nor an
-    // upper end from the curve, and measured all undecided loads for longer: RunBegin::verdict_rules below 4.
-    bool checks = true;
+    // RunBegin::verdict_rules. Below 4, searches did not measure the upper end again, took no contradiction from their
+    // results, nor an upper end from the curve, and measured all undecided loads for longer. Below 5, they measured no
+    // point of the curve again, and took an upper end for granted that the budget left unchecked.
+    uint32_t rules = 5;
   };
 
   explicit LimitSearch(const Options& options) : options_(options) {}
@@ -85,10 +90,13 @@ class LimitSearch {
   std::optional<LimitStep> Next() const;
 
   LimitBounds bounds() const;
+  // The load that `bounds().exceeds` is; nothing where the answer was held and that load not measured once more since.
+  std::optional<double> upper_end() const;
   // Whether the load `bounds().meets` was held.
   bool held() const;
   // Two results, the earlier one first, of which one met the criteria at the load of the other, which exceeded them, or
-  // at a higher one: the storage changed between them. Of several such pairs one that is nearest to each other.
+  // at a higher one: the storage changed between them. Of several such pairs one that is nearest to each other. Points
+  // of the curve that failed once exceed the criteria where there are two of them.
   struct Contradiction {
     size_t first = 0;
     size_t second = 0;
@@ -133,7 +141,11 @@ class LimitSearch {
   std::optional<LimitStep> Probe() const;
   std::optional<LimitStep> Extension() const;
   std::optional<double> NextLoad() const;
+  // Points of the curve below the answer that failed once and were not measured again.
+  std::vector<size_t> FailedOnce() const;
+  // The next step of the curve: at a point that failed once, if the budget has room for it, or at a new one.
   std::optional<LimitStep> CurvePoint() const;
+  std::optional<LimitStep> NewCurvePoint() const;
   LimitStep CurveStep(double load) const;
   LimitStep Hold() const;
   // Measures the bracket's upper end a second time, after the hold, for as long as the first measurement took; nothing

@@ -180,9 +180,8 @@ plimsoll.limit = (() => {
                           'no load was shown to meet the criteria');
     if (limit.limit > 0 || limit.exceeded_at !== undefined) {
       add('Interval',
-          limit.exceeded_at === undefined ?
-              'from ' + load(limit, limit.limit) + '; no load above was shown to exceed the criteria' :
-              (limit.limit > 0 ? 'from ' + load(limit, limit.limit) + ' to ' : 'below ') +
+          limit.exceeded_at === undefined ? 'from ' + load(limit, limit.limit) + '; its upper end is not known' :
+                                            (limit.limit > 0 ? 'from ' + load(limit, limit.limit) + ' to ' : 'below ') +
                   load(limit, limit.exceeded_at) + ' ' + unit(limit) +
                   (limit.limit > 0 ? '; ' + load(limit, limit.limit) + ' meets the criteria, ' +
                            load(limit, limit.exceeded_at) + ' exceeds them' :

@@ -306,8 +306,7 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
                            LoadCell(limit, limit.exceeded_at()), " exceeds them")
             : absl::StrCat("below ", LoadCell(limit, limit.exceeded_at()), " ", unit, ", which exceeds the criteria"));
   } else if (limit.limit() > 0) {
-    add("Interval", absl::StrCat("from ", LoadCell(limit, limit.limit()), " ", unit,
-                                 "; no load above was shown to exceed the criteria"));
+    add("Interval", absl::StrCat("from ", LoadCell(limit, limit.limit()), " ", unit, "; its upper end is not known"));
   }
   if (limit.cause() != v1::LIMIT_CAUSE_UNSPECIFIED || !limit.cause_text().empty()) {
     add("Cause", absl::StrCat(CauseName(limit.cause()), limit.cause_text().empty() ? "" : ": ", limit.cause_text()));

@@ -15,7 +15,7 @@ namespace plimsoll {
 // Length of a frame interval; divides a second.
 inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 // RunBegin::verdict_rules of runs that begin now.
-inline constexpr uint32_t kVerdictRules = 4;
+inline constexpr uint32_t kVerdictRules = 5;
 
 // The run and its hosts; written out when it returns. `host_plans`: by host. `steps`: those that the plan has from the
 // start.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <memory>
 #include <string>
 
 #include "common/units.h"
@@ -119,6 +121,132 @@ TEST(LimitPlanted, PausesInOneStepAreNoUpperEndOfASearchForAMaximum) {
   EXPECT_EQ((first + 2)->load(), load);
   EXPECT_EQ((first + 2)->state(), v1::LIMIT_STATE_MEETS);
   EXPECT_GE(limit.limit(), load);
+}
+
+// A stall of all hosts.
+void PlantStall(v1::StepReport& report) {
+  v1::StallsReport& stalls = *report.mutable_stalls();
+  stalls.set_count(1);
+  v1::StallReport& stall = *stalls.add_stalls();
+  stall.set_stall_class(v1::STALL_CLASS_ALL_HOSTS);
+  stall.set_length_ns(300 * kNsPerMs);
+}
+
+// The storage stalls at high rates, and from the end of the upper end's check on it pauses and stalls at any rate.
+SimulatedSearch WorseOnTheCurve(const std::string& criterion) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan = SearchPlan(criterion);
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  search.plan.mutable_limit()->set_tolerance_percent(20);
+  const auto worse = std::make_shared<bool>(false);
+  search.change = [worse](uint32_t /*number*/, SimulatedQueue& queue) {
+    if (!*worse) return;
+    queue.pause_every_ns = 2 * kNsPerSecond;
+    queue.pause_ns = 60 * kNsPerMs;
+  };
+  search.plant = [worse](v1::StepReport& report) {
+    report.mutable_stalls()->set_threshold_ns(50 * kNsPerMs);
+    if (*worse || report.rate_per_second() > 800) PlantStall(report);
+    *worse = *worse || report.purpose() == v1::STEP_PURPOSE_CHECK;
+  };
+  return search;
+}
+
+std::ptrdiff_t Count(const v1::LimitReport& limit, v1::StepPurpose purpose) {
+  return std::count_if(limit.points().begin(), limit.points().end(),
+                       [purpose](const v1::LimitPoint& point) { return point.purpose() == purpose; });
+}
+
+// The check of the upper end exceeds the criterion in any case, so that the curve alone shows the change.
+TEST(LimitPlanted, AStorageThatGetsWorseAfterTheHoldIsInconclusiveForCriteriaWithoutBoundsToo) {
+  for (const char* const criterion : {"max<30ms", "stalls==0", "longest_stall<100ms"}) {
+    SimulatedSearch search = WorseOnTheCurve(criterion);
+    const v1::Report report = RunSearch(search);
+    const v1::LimitPoint* const check = Last(report.limit(), v1::STEP_PURPOSE_CHECK);
+    ASSERT_NE(check, nullptr) << criterion;
+    EXPECT_EQ(check->state(), v1::LIMIT_STATE_EXCEEDS) << criterion;
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE) << criterion;
+    EXPECT_THAT(report.verdict().reasons(),
+                ElementsAre(AllOf(ContainsRegex("^The storage changed between steps [0-9]+ and [0-9]+: [0-9.,]+ "
+                                                "writes/s per queue manager met the criteria in step [0-9]+, [0-9.,]+ "
+                                                "writes/s per queue manager exceeded them in step [0-9]+ ."),
+                                  HasSubstr(criterion))));
+
+    // The budget has room for two points of the curve, but not for measuring the first one again.
+    int64_t elapsed_ns = 0;
+    for (const v1::LimitPoint& point : report.limit().points()) {
+      if (point.purpose() == v1::STEP_PURPOSE_CURVE) break;
+      elapsed_ns += point.measured_ns() + search.plan.warmup_ns();
+    }
+    search = WorseOnTheCurve(criterion);
+    search.plan.mutable_limit()->set_budget_ns(elapsed_ns + 28 * kNsPerSecond);
+    const v1::Report shorter = RunSearch(search);
+    EXPECT_EQ(Count(shorter.limit(), v1::STEP_PURPOSE_CURVE), 2) << criterion;
+    EXPECT_EQ(shorter.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE) << criterion;
+    EXPECT_THAT(shorter.verdict().reasons(), ElementsAre(HasSubstr("The storage changed between steps "))) << criterion;
+
+    // A search of an older version measured each point of the curve once, and its report keeps its verdict.
+    search = WorseOnTheCurve(criterion);
+    search.verdict_rules = 4;
+    EXPECT_EQ(RunSearch(search).verdict().outcome(), v1::OUTCOME_PASS) << criterion;
+  }
+}
+
+TEST(LimitPlanted, AStallInOneStepOfTheCurveIsNoChangeOfTheStorage) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan = SearchPlan("stalls==0");
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  search.plant = [stalled = false](v1::StepReport& report) mutable {
+    report.mutable_stalls()->set_threshold_ns(50 * kNsPerMs);
+    const bool first = !stalled && report.purpose() == v1::STEP_PURPOSE_CURVE;
+    if (first || report.rate_per_second() > 800) PlantStall(report);
+    stalled = stalled || first;
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  const auto first =
+      std::find_if(report.limit().points().begin(), report.limit().points().end(),
+                   [](const v1::LimitPoint& point) { return point.purpose() == v1::STEP_PURPOSE_CURVE; });
+  ASSERT_NE(first, report.limit().points().end());
+  EXPECT_EQ(first->state(), v1::LIMIT_STATE_UNDECIDED);
+  EXPECT_EQ((first + 1)->load(), first->load()) << "it is measured once more";
+  EXPECT_EQ((first + 1)->purpose(), v1::STEP_PURPOSE_CURVE);
+  EXPECT_NE((first + 2)->load(), first->load());
+  EXPECT_EQ(report.limit().ended(), "");
+}
+
+// Each overload leaves eight slow probes behind, for which the budget has no time beside the check; and the interval's
+// last upper end is found after the check of the one before it.
+TEST(LimitPlanted, AnUpperEndThatWasNotMeasuredOnceMoreIsNotClaimed) {
+  for (const uint32_t rules : {4U, 5U}) {
+    int open = 0;
+    int closed = 0;
+    for (int64_t budget_s = 640; budget_s <= 700; budget_s += 5) {
+      SimulatedSearch search = ThreeWriters();
+      search.plan.mutable_limit()->set_budget_ns(budget_s * kNsPerSecond);
+      search.verdict_rules = rules;
+      search.plant = [slow = 0](v1::StepReport& report) mutable {
+        if (report.purpose() != v1::STEP_PURPOSE_PROBE) {
+          slow = 8;
+        } else if (slow-- > 0) {
+          for (v1::ScopeReport& scope : *report.mutable_scopes()) {
+            if (scope.has_rate()) scope.mutable_rate()->mutable_response()->set_p50_ns(90 * kNsPerMs);
+          }
+        }
+      };
+      const v1::Report report = RunSearch(search);
+      const v1::LimitReport& limit = report.limit();
+      if (report.verdict().outcome() != v1::OUTCOME_PASS) continue;
+      const v1::LimitPoint* const check = Last(limit, v1::STEP_PURPOSE_CHECK);
+      if (check != nullptr && check->step() > limit.step() && limit.exceeded_at() == check->load()) continue;
+      (limit.has_exceeded_at() ? closed : open) += 1;
+      if (rules < 5) continue;
+      EXPECT_THAT(report.verdict().remark(), HasSubstr("ended before the interval's upper end was measured once more"));
+    }
+    // Searches of older versions keep what they claimed.
+    EXPECT_EQ(closed > 0, rules < 5) << closed;
+    EXPECT_EQ(open > 0, rules >= 5) << open;
+  }
 }
 
 TEST(LimitPlanted, WhereTheLoadGeneratorLeavesLoadsUndecidedTheAnswerIsALowerBoundThatWasMeasured) {

@@ -50,7 +50,7 @@ struct SimulatedSearch {
   SimulatedQueue queue;
   uint64_t seed = 1;
   // RunBegin::verdict_rules.
-  uint32_t verdict_rules = 4;
+  uint32_t verdict_rules = 5;
   // Changes the storage before the step of that number, from 1.
   std::function<void(uint32_t number, SimulatedQueue& queue)> change = [](uint32_t /*number*/,
                                                                           SimulatedQueue& /*queue*/) {};
