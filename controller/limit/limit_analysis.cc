@@ -304,9 +304,15 @@ std::string LimitAnalysis::LastStepText() const {
   const v1::LimitPoint& point = steps_.back().point;
   const std::string step = absl::StrCat("step ", point.step(), ", ", PurposeName(point.purpose()), ": ");
   if (point.purpose() == v1::STEP_PURPOSE_PROBE || point.load() == 0) {
+    // What a probe is for: after an overload the next load waits until the storage is as fast as before.
+    const size_t known = search_ && point.purpose() == v1::STEP_PURPOSE_PROBE ? search_->results().size() : 0;
+    const bool waited = known > 0 && !search_->recovered(known - 1);
     return absl::StrCat(step, point.load() > 0 ? LoadText(point.load()) : "no target rate",
                         absl::StrFormat(": %s writes/s of all hosts, p50 %.3f ms", FormatRate(point.iops()),
-                                        Milliseconds(point.cluster().p50_ns())));
+                                        Milliseconds(point.cluster().p50_ns())),
+                        !waited                     ? ""
+                        : search_->recovered(known) ? "; the storage has recovered"
+                                                    : "; the storage has not recovered yet");
   }
   const char* const state = point.state() == v1::LIMIT_STATE_MEETS     ? ": met"
                             : point.state() == v1::LIMIT_STATE_EXCEEDS ? ": exceeded"
@@ -392,7 +398,15 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
                           ? "No load was shown to meet the criteria, nor the lowest one to exceed them."
                           : absl::StrCat(limit.ended(), "."));
   } else if (limit.limit() == 0 && !limit.ended().empty()) {
-    reasons.push_back(absl::StrCat(limit.ended(), "; lower loads were not measured."));
+    const auto probes = static_cast<size_t>(std::count_if(steps_.begin(), steps_.end(), [](const Step& step) {
+      return step.point.purpose() == v1::STEP_PURPOSE_PROBE;
+    }));
+    reasons.push_back(absl::StrCat(
+        limit.ended(), "; no lower load was held against the criteria",
+        2 * probes <= steps_.size() ? ""
+                                    : absl::StrCat(": ", probes, " of ", steps_.size(), " steps",
+                                                   " waited for the storage to recover from the loads before"),
+        "."));
   }
   std::vector<const Step*> decisive;
   if (limit.limit() > 0) decisive.push_back(&steps_[search_->bounds().meets_result]);
