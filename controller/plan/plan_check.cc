@@ -341,6 +341,12 @@ class Checker {
         Add(criteria, ": ", Quoted(text),
             " does not get worse with load; a search takes latencies and stalls, such as p99<5ms or stalls==0");
       }
+      if (criterion.metric == Metric::kWeightedAverage) {
+        Add(criteria, ": ", Quoted(text),
+            ": how far chance moves a weighted average is not known, so that no load could be shown to meet it; use "
+            "avg "
+            "or a percentile");
+      }
     }
     if (plan_.block_size_bytes_size() > 1) {
       Add(PlanName(Plan::kBlockSizeBytesFieldNumber), ": a search takes one block size; run one for each");

@@ -124,6 +124,19 @@ TEST(CriteriaCheck, ACriterionAboutTakeoversNeedsAFaultThatCausesOne) {
   EXPECT_THAT(drill("lost>=1", "kill"), ElementsAre(HasSubstr("did you mean 'lost<=1'?")));
 }
 
+TEST(CriteriaCheck, ASearchTakesNoWeightedAverageBecauseItsChanceIsNotKnown) {
+  for (const char* const criterion : {"wavg<5ms", "service_wavg@cluster<5ms"}) {
+    const std::string problem = std::string("--require (criteria): '") + criterion +
+                                "': how far chance moves a weighted average is not known, so that no load could be "
+                                "shown to meet it; use avg or a percentile";
+    EXPECT_THAT(With(criterion, "limit: {}\n"), ElementsAre(problem));
+    EXPECT_THAT(With(criterion + std::string("', 'max<1s"), "accept: {}\n"), ElementsAre(problem));
+    EXPECT_THAT(With(criterion + std::string("', 'max<1s"), "accept: {parts: [load]}\n"), IsEmpty());
+    EXPECT_THAT(With(criterion), IsEmpty());
+  }
+  EXPECT_THAT(With("avg<5ms", "limit: {}\n"), IsEmpty());
+}
+
 TEST(CriteriaCheck, TheAnswerOfASearchIsMeasuredForItsHold) {
   const std::string search = "duration: 3s\nlimit: {over: qm, hold: 60s, budget: 30m}\n";
   EXPECT_THAT(With("p99<10ms", search, ", qm: 4, rate: 20"), IsEmpty());
