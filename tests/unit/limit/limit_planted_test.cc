@@ -249,6 +249,22 @@ TEST(LimitPlanted, AnUpperEndThatWasNotMeasuredOnceMoreIsNotClaimed) {
   }
 }
 
+TEST(LimitPlanted, ABudgetThatRecoveryUsedUpIsExplained) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan.mutable_limit()->set_budget_ns(150 * kNsPerSecond);
+  search.plant = [](v1::StepReport& report) {
+    if (report.purpose() != v1::STEP_PURPOSE_PROBE) return;
+    for (v1::ScopeReport& scope : *report.mutable_scopes()) {
+      if (scope.has_rate()) scope.mutable_rate()->mutable_response()->set_p50_ns(90 * kNsPerMs);
+    }
+  };
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().limit(), 0);
+  EXPECT_THAT(report.verdict().reasons(),
+              Contains(ContainsRegex("ended .*; no lower load was held against the criteria: [0-9]+ of [0-9]+ steps "
+                                     "waited for the storage to recover from the loads before\\.")));
+}
+
 TEST(LimitPlanted, WhereTheLoadGeneratorLeavesLoadsUndecidedTheAnswerIsALowerBoundThatWasMeasured) {
   SimulatedSearch search;
   search.queue = {1, 1'000'000};
