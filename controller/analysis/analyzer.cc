@@ -14,6 +14,7 @@
 #include "controller/analysis/whole_run.h"
 #include "controller/ha/ha_analysis.h"
 #include "controller/limit/limit_analysis.h"
+#include "controller/report/scopes.h"
 #include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -505,8 +506,8 @@ void Analyzer::SetLoss(const HostFacts& facts, const v1::Report& report, v1::Hos
   loss.set_step(static_cast<uint32_t>(facts.lost->step()) + 1);
   for (const v1::StepReport& step : report.steps()) {
     if (step.number() != loss.step()) continue;
-    for (const v1::ScopeReport& scope : step.scopes()) {
-      if (scope.kind() != v1::SCOPE_KIND_HOST || scope.host() != facts.label() || !scope.has_data_until()) continue;
+    for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
+      if (scope.host() != facts.label() || !scope.has_data_until()) continue;
       if (scope.measured_ns() > 0) *loss.mutable_data_until() = scope.data_until();
     }
   }

@@ -122,9 +122,9 @@ bool IsBeyond(const Criterion& criterion, uint64_t beyond, uint64_t writes) {
   return WantsSmall(criterion) ? beyond > writes - rank : beyond >= std::max<uint64_t>(rank, 1);
 }
 
-// Least number of writes of which ten lie beyond the percentile.
+// Least number of writes with which the percentile is known (IsKnown).
 double WritesForPercentile(double percentile) {
-  return std::ceil(10 / (1 - percentile / 100) - 1e-6);
+  return std::ceil(kNeededBeyond / (1 - percentile / 100) - 1e-6);
 }
 
 // How many times as long a step would have to be for the same share of writes beyond the limit to be no chance; 0:
@@ -282,7 +282,7 @@ void Judge::TakePercentile(Case& one, StepCase& in_step, const Reading& reading)
                               unsure.finding.value > in_step.least_likely->finding.value);
     if (less_likely) in_step.least_likely = unsure;
   }
-  const bool thin = IsThin(beyond.writes, criterion.percentile);
+  const bool thin = !IsKnown(beyond.writes, criterion.percentile);
   if (!thin && !is_beyond) return;
   const double factor =
       std::max(WritesForPercentile(criterion.percentile) / static_cast<double>(beyond.writes), thin ? 1.0 : 1.25);

@@ -13,6 +13,7 @@
 #include "common/algorithm.h"
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -73,8 +74,8 @@ bool IsCpuBound(const v1::StepReport& step) {
 }
 
 bool HasClosedLoop(const v1::StepReport& step) {
-  return std::any_of(step.scopes().begin(), step.scopes().end(), [](const v1::ScopeReport& scope) {
-    return scope.kind() == v1::SCOPE_KIND_QM && scope.latency().count() > 0 && !scope.has_rate();
+  return std::ranges::any_of(OfKind(step.scopes(), v1::SCOPE_KIND_QM), [](const v1::ScopeReport& scope) {
+    return scope.latency().count() > 0 && !scope.has_rate();
   });
 }
 

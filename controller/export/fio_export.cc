@@ -28,6 +28,7 @@
 #include "controller/journal/results.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -341,12 +342,9 @@ class FioJson {
     if (!latencies_.empty() && found != steps_.end()) {
       const v1::StepReport& step = *found->second;
       Histogram all;
-      for (const v1::ScopeReport& scope : step.scopes()) {
-        if (scope.kind() == v1::SCOPE_KIND_QM) PutWriter(step, scope, all);
-      }
-      for (const v1::ScopeReport& scope : step.scopes()) {
-        if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
-        WriteFioJob({"All clients", "", step, scope, SeriesOf(step, scope), all, Completed(step, "")}, json_);
+      for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) PutWriter(step, scope, all);
+      if (const v1::ScopeReport* const cluster = ClusterOf(step); cluster != nullptr) {
+        WriteFioJob({"All clients", "", step, *cluster, ClusterOf(step.series()), all, Completed(step, "")}, json_);
       }
     }
     latencies_.clear();
@@ -376,8 +374,8 @@ class FioJson {
   }
 
   static const v1::SeriesReport* SeriesOf(const v1::StepReport& step, const v1::ScopeReport& scope) {
-    for (const v1::SeriesReport& series : step.series()) {
-      if (series.kind() == scope.kind() && series.host() == scope.host() && series.qm() == scope.qm()) return &series;
+    for (const v1::SeriesReport& series : OfKind(step.series(), scope.kind())) {
+      if (series.host() == scope.host() && series.qm() == scope.qm()) return &series;
     }
     return nullptr;
   }

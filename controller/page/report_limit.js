@@ -3,6 +3,7 @@
 
 plimsoll.limit = (() => {
   const {el, format} = plimsoll;
+  const {isKnown} = plimsoll.columns;
 
   const CAUSES = {
     storage: 'the storage',
@@ -20,9 +21,6 @@ plimsoll.limit = (() => {
   const overRate = (limit) => limit.over === 'rate';
   const unit = (limit) => (overRate(limit) ? 'writes/s per queue manager' : 'queue managers per host');
   const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
-
-  const isKnown = (latency, member) =>
-      latency && latency.max_ns > 0 && !latency.thin.includes(member.replace('_ns', ''));
 
   const pointsOf = (limit) =>
       limit.points.filter((point) => point.curve && point.iops > 0).sort((a, b) => a.load - b.load);

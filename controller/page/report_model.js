@@ -150,8 +150,7 @@ plimsoll.model = (() => {
 
   // A percentile of a LatencyReport for people; a dash where it is known only roughly.
   const percentile = (latency, name, text) =>
-      (!latency || latency.count === 0 || latency.thin.includes(name) ? plimsoll.format.DASH :
-                                                                        text(latency[name + '_ns']));
+      (plimsoll.columns.isKnown(latency, name) ? text(latency[name + '_ns']) : plimsoll.format.DASH);
 
   // The series' colours and dashes, by number: eight colours, then again with dashes.
   const color = (number) => 's' + (number % 8 + 1);

@@ -17,6 +17,7 @@
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
@@ -245,11 +246,8 @@ class PageData {
   // Notes those series of a step that are not at the same time those of a larger scope.
   void AddShown(const AllSeries& all) {
     std::map<std::string, int> qms;
-    int storages = 0;
-    for (const v1::SeriesReport& series : all) {
-      if (IsQm(series)) ++qms[series.host()];
-      if (series.kind() == v1::SCOPE_KIND_STORAGE) ++storages;
-    }
+    const auto storages = std::ranges::distance(OfKind(all, v1::SCOPE_KIND_STORAGE));
+    for (const v1::SeriesReport& series : OfKind(all, v1::SCOPE_KIND_QM)) ++qms[series.host()];
     for (const v1::SeriesReport& series : all) {
       if (IsQm(series) && qms[series.host()] == 1) continue;
       if (series.kind() == v1::SCOPE_KIND_STORAGE && storages == 1) continue;
@@ -264,8 +262,8 @@ class PageData {
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
       for (const v1::StepReport& step : report_.steps()) {
         for (const auto* const all : {&step.response().distributions(), &step.distributions()}) {
-          for (const v1::DistributionReport& distribution : *all) {
-            if (distribution.kind() != kind || distribution.from_ns_size() > left) continue;
+          for (const v1::DistributionReport& distribution : OfKind(*all, kind)) {
+            if (distribution.from_ns_size() > left) continue;
             left -= distribution.from_ns_size();
             distributions_.insert(&distribution);
           }
@@ -383,9 +381,8 @@ class PageData {
     std::set<uint32_t> seconds;
     if (wide_rows_ <= limits_.wide_rows) return seconds;
     std::vector<const v1::SeriesReport*> parts;
-    const v1::SeriesReport* cluster = nullptr;
+    const v1::SeriesReport* const cluster = ClusterOf(all);
     for (const v1::SeriesReport& series : all) {
-      if (series.kind() == v1::SCOPE_KIND_CLUSTER) cluster = &series;
       if (series.kind() != v1::SCOPE_KIND_CLUSTER && !IsQm(series) && shown_.count(&series) > 0)
         parts.push_back(&series);
     }

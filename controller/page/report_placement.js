@@ -2,7 +2,7 @@
 'use strict';
 
 plimsoll.placement = (() => {
-  const {el, format} = plimsoll;
+  const {columns, el, format} = plimsoll;
   const MOST_NAMED = 8;
 
   const state = (step) => (step.down_host ? step.down_host + ' down' : 'all up');
@@ -12,7 +12,7 @@ plimsoll.placement = (() => {
     return names.length === 0 ? format.DASH :
                                 plimsoll.listed(more > 0 ? [...names, 'and ' + more + ' more'] : names, ',');
   };
-  const time = (step, name) => (step.max_ns > 0 && !step.thin.includes(name) ? step[name + '_ns'] : null);
+  const time = (step, name) => (columns.isKnown(step, name) ? step[name + '_ns'] : null);
   const result = (step) => {
     const [tone, sign, word] = plimsoll.summary.VERDICTS[step.outcome] || plimsoll.summary.VERDICTS.inconclusive;
     return el('span', {class: 'tag ' + tone}, sign + ' ' + word);

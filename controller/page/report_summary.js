@@ -254,7 +254,7 @@ plimsoll.summary = (() => {
       xTicks: () => sizes.map((size) => ({v: Math.log2(size), label: format.size(size)})),
       ...options,
     });
-    const known = (id) => (cluster) => (felt(cluster).thin.includes(id) ? null : felt(cluster)[id + '_ns']);
+    const known = (id) => (cluster) => (plimsoll.columns.isKnown(felt(cluster), id) ? felt(cluster)[id + '_ns'] : null);
     const what = steps.some((step) => step.cluster.rate) ? 'response time' : 'service time';
     return [
       chart({

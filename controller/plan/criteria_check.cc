@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/histogram.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
@@ -19,8 +20,6 @@ namespace {
 
 // A trend needs five whole seconds (MakeTrend), a worst second one.
 constexpr int64_t kLeastTrendNs = 5 * kNsPerSecond;
-// Fewer writes beyond a percentile show nothing of it (docs/plan.md, "Percentiles and chance").
-constexpr double kWritesBeyond = 10;
 constexpr char kDuration[] = "--duration (duration)";
 constexpr char kRequire[] = "--require (criteria)";
 
@@ -127,7 +126,7 @@ class CriteriaChecker {
 
   std::string ThinPercentile(const Criterion& criterion) const {
     const double rate = LeastWritesPerSecond(criterion.scope);
-    const double needed = kWritesBeyond / (1 - criterion.percentile / 100);
+    const double needed = kNeededBeyond / (1 - criterion.percentile / 100);
     const double seconds = static_cast<double>(step_ns_) / static_cast<double>(kNsPerSecond);
     const double writes = rate * seconds;
     // Rounding decides nothing here, nor does chance: the report does.

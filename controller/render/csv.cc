@@ -21,6 +21,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/reflection.h"
@@ -300,8 +301,7 @@ std::string RenderCurveCsv(const v1::Report& report) {
   const auto add = [&table](const std::string& where, const v1::LimitLatency& (*of)(const v1::LimitPoint&)) {
     const auto percentile = [&, of](const char* name, uint64_t (*get)(const v1::LimitLatency&)) {
       table.Column(absl::StrCat(where, "_", name, "_ns"), [of, get, name](const v1::LimitPoint& point) {
-        const auto& thin = of(point).thin();
-        return std::find(thin.begin(), thin.end(), name) == thin.end() ? CsvCell(get(of(point))) : std::string();
+        return IsThin(of(point), name) ? std::string() : CsvCell(get(of(point)));
       });
     };
     table.Column(absl::StrCat(where, "_avg_ns"),
@@ -380,25 +380,25 @@ uint64_t LeastOfSecond(const v1::ScopeReport& scope) {
 MqldtFigures FiguresOf(const v1::StepReport& step, bool of_single_qms) {
   MqldtFigures figures;
   uint64_t least = std::numeric_limits<uint64_t>::max();
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() == (of_single_qms ? v1::SCOPE_KIND_QM : v1::SCOPE_KIND_CLUSTER)) {
-      figures.max_bytes_per_second = std::max(figures.max_bytes_per_second, MostOfSecond(scope));
-      least = std::min(least, LeastOfSecond(scope));
-    }
-    if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
-    figures.writes = scope.writes();
-    figures.iops = Rounded(scope.iops());
-    figures.bytes = scope.bytes();
-    figures.avg_bytes_per_second = OverSeconds(scope, scope.bandwidth().avg_bytes_per_second());
-    figures.max_latency_ns = scope.latency().max_ns();
-    figures.max_write = scope.slowest().number();
-    figures.min_latency_ns = scope.latency().min_ns();
-    figures.min_write = scope.fastest_number();
-    figures.avg_latency_ns = Rounded(scope.latency().avg_ns());
-    figures.slowest_bytes_per_second = BandwidthAt(step.block_size_bytes(), scope.latency().max_ns());
-    figures.fastest_bytes_per_second = BandwidthAt(step.block_size_bytes(), scope.latency().min_ns());
+  for (const v1::ScopeReport& scope :
+       OfKind(step.scopes(), of_single_qms ? v1::SCOPE_KIND_QM : v1::SCOPE_KIND_CLUSTER)) {
+    figures.max_bytes_per_second = std::max(figures.max_bytes_per_second, MostOfSecond(scope));
+    least = std::min(least, LeastOfSecond(scope));
   }
   if (least != std::numeric_limits<uint64_t>::max()) figures.min_bytes_per_second = least;
+  const v1::ScopeReport* const cluster = ClusterOf(step);
+  if (cluster == nullptr) return figures;
+  figures.writes = cluster->writes();
+  figures.iops = Rounded(cluster->iops());
+  figures.bytes = cluster->bytes();
+  figures.avg_bytes_per_second = OverSeconds(*cluster, cluster->bandwidth().avg_bytes_per_second());
+  figures.max_latency_ns = cluster->latency().max_ns();
+  figures.max_write = cluster->slowest().number();
+  figures.min_latency_ns = cluster->latency().min_ns();
+  figures.min_write = cluster->fastest_number();
+  figures.avg_latency_ns = Rounded(cluster->latency().avg_ns());
+  figures.slowest_bytes_per_second = BandwidthAt(step.block_size_bytes(), cluster->latency().max_ns());
+  figures.fastest_bytes_per_second = BandwidthAt(step.block_size_bytes(), cluster->latency().min_ns());
   return figures;
 }
 

@@ -22,6 +22,7 @@
 #include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -37,23 +38,12 @@ uint64_t FeltP99Ns(const v1::ScopeReport& scope) {
 
 }  // namespace
 
-const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope) {
-  return scope.has_rate() ? scope.rate().response() : scope.latency();
-}
-
 bool HasTargetRate(const v1::StepReport& step) {
   return absl::c_any_of(step.scopes(), [](const v1::ScopeReport& scope) { return scope.has_rate(); });
 }
 
 const char* FeltName(const v1::StepReport& step) {
   return HasTargetRate(step) ? "response time" : "service time";
-}
-
-const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_CLUSTER) return &scope;
-  }
-  return nullptr;
 }
 
 std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes) {

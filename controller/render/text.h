@@ -84,9 +84,6 @@ inline constexpr size_t kMostRows = 8;
 // So many of the best, and so many of the worst.
 inline constexpr size_t kRowsOfAnEnd = 3;
 
-// What a caller felt: the response time where there is a target rate, otherwise the service time, which is then the
-// same.
-const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope);
 // Whether a step had a target rate.
 bool HasTargetRate(const v1::StepReport& step);
 // "response time" or "service time": which of them FeltLatency is.
@@ -94,9 +91,6 @@ const char* FeltName(const v1::StepReport& step);
 
 // What a queue manager is called behind its host's name: its own name in a placement, or "qm2".
 std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm);
-
-// The cluster's figures of a step; null where there are none.
-const v1::ScopeReport* ClusterOf(const v1::StepReport& step);
 
 // Those with the lowest and those with the highest p99 of what callers felt, from best to worst; one without a write is
 // the worst. All of them, as they are, where they are at most kMostRows.

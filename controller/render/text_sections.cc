@@ -18,6 +18,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -462,8 +463,7 @@ namespace {
 constexpr int kMostNamed = 16;
 
 std::string PlacedTimeCell(const v1::PlacementStepReport& step, const char* name, uint64_t time_ns) {
-  const bool thin = absl::c_linear_search(step.thin(), name);
-  return step.max_ns() == 0 || thin ? kDash : FormatLatency(static_cast<double>(time_ns), kNsPerMs);
+  return IsKnown(step, name) ? FormatLatency(static_cast<double>(time_ns), kNsPerMs) : kDash;
 }
 
 // "PAYMENTS to node2, ORDERS to node3".

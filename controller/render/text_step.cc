@@ -10,6 +10,7 @@
 #include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -33,10 +34,8 @@ std::string QmCell(const v1::ScopeReport& scope) {
 std::vector<const v1::ScopeReport*> RowsOf(const v1::StepReport& step) {
   std::map<std::string, int> qms_of;
   std::map<uint32_t, int> hosts_of;
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_QM) ++qms_of[scope.host()];
-    if (scope.kind() == v1::SCOPE_KIND_HOST) ++hosts_of[scope.storage()];
-  }
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) ++qms_of[scope.host()];
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) ++hosts_of[scope.storage()];
   std::vector<const v1::ScopeReport*> rows;
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_STORAGE && (hosts_of.size() < 2 || hosts_of[scope.storage()] < 2)) continue;
@@ -138,8 +137,8 @@ void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std:
 
 // Where the data of some hosts end before the step does.
 void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<std::string>& lines) {
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() != v1::SCOPE_KIND_HOST || !scope.has_data_until()) continue;
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
+    if (!scope.has_data_until()) continue;
     std::string text = scope.measured_ns() == 0
                            ? absl::StrCat("* ", scope.host(), ": no data")
                            : absl::StrCat("* ", scope.host(), ": data until ",
@@ -174,9 +173,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
       absl::StrCat("Cluster: ", FormatCount(cluster->writes()), " writes, ", FormatCount(cluster->bytes()), " bytes"),
       lines);
   if (cluster->has_slowest() && step.slowest().empty()) AddSlowest(report, cluster->slowest(), lines);
-  const auto writers =
-      absl::c_count_if(step.scopes(), [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; });
-  if (step.has_start_skew() && writers > 1) {
+  if (step.has_start_skew() && std::ranges::distance(OfKind(step.scopes(), v1::SCOPE_KIND_QM)) > 1) {
     const int64_t error_ns = step.start_skew().error_ns();
     AddIndented(absl::StrCat("Start skew: ", FormatShortTime(step.start_skew().skew_ns()),
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
@@ -220,8 +217,7 @@ using Averages = std::map<std::string, std::string>;
 // Average latency of each host's writes.
 Averages AveragesOf(const v1::StepReport& step) {
   Averages averages;
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() != v1::SCOPE_KIND_HOST) continue;
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
     averages[scope.host()] = scope.latency().count() == 0 ? kDash : FormatLatency(scope.latency().avg_ns(), kNsPerMs);
   }
   return averages;

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 
@@ -345,12 +346,9 @@ std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distributi
 std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows) {
   const bool response = !step.response().distributions().empty();
   const auto& distributions = response ? step.response().distributions() : step.distributions();
-  const auto scope = std::find_if(step.scopes().begin(), step.scopes().end(),
-                                  [](const v1::ScopeReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
-  const auto distribution =
-      std::find_if(distributions.begin(), distributions.end(),
-                   [](const v1::DistributionReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
-  if (scope == step.scopes().end() || distribution == distributions.end()) return {};
+  const v1::ScopeReport* const scope = ClusterOf(step);
+  const v1::DistributionReport* const distribution = ClusterOf(distributions);
+  if (scope == nullptr || distribution == nullptr) return {};
   const std::vector<HistogramRow> made =
       HistogramRows(*distribution, response ? FeltLatency(*scope) : scope->latency(), rows);
   if (made.empty()) return {};
