@@ -19,6 +19,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "controller/storage/advice.h"
 #include "controller/storage/host_text.h"
@@ -411,12 +412,13 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   if (run.outcome() != v1::OUTCOME_INCONCLUSIVE) add_reasons();
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
   // A search has said so by itself.
-  if (!found.has_limit()) AddBottleneck(found, run);
+  const bool search = RunKindOf(found) == RunKind::kLimit;
+  if (!search) AddBottleneck(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& note : found.notes()) run.add_notes(note);
 
   std::vector<std::string> shown;
-  if (found.has_limit()) {
+  if (search) {
     AddSearchFigures(found, run, shown, report);
   } else {
     AddLoadFigures(found, run, shown, report);

@@ -14,6 +14,7 @@
 #include "controller/analysis/whole_run.h"
 #include "controller/ha/ha_analysis.h"
 #include "controller/limit/limit_analysis.h"
+#include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -21,11 +22,16 @@
 namespace plimsoll {
 namespace {
 
-// The analysis of the section that the plan has; null for a log run. `rules`: RunBegin::verdict_rules.
+// The analysis of the kind's section; null where it is that of a log run. `rules`: RunBegin::verdict_rules.
 std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan, uint32_t rules) {
-  if (plan.has_ha()) return std::make_unique<HaAnalysis>(plan);
-  if (plan.has_limit()) return std::make_unique<LimitAnalysis>(plan, rules);
-  return nullptr;
+  switch (RunKindOf(plan)) {
+    case RunKind::kHa:
+      return std::make_unique<HaAnalysis>(plan);
+    case RunKind::kLimit:
+      return std::make_unique<LimitAnalysis>(plan, rules);
+    default:
+      return nullptr;
+  }
 }
 
 // No run has more hosts; bounds what a damaged journal can make us hold.
@@ -437,7 +443,7 @@ v1::Report Analyzer::Finish() {
     for (const Reason& reason : reasons) verdict.add_reasons(reason.sentence);
   }
   for (std::string& warning : VerdictWarnings(report)) verdict.add_warnings(std::move(warning));
-  if (!section_ && run_ && run_->plan().placement_size() > 0) {
+  if (RunKindOf(report.plan()) == RunKind::kPlacement) {
     *report.mutable_placement() = MakePlacementReport(report, run_->steps());
   }
   return report;
@@ -467,7 +473,7 @@ void Analyzer::SetRun(v1::Report& report) const {
   run.set_hosts(static_cast<uint32_t>(hosts_.size()));
   for (const auto& [number, facts] : hosts_) run.set_queue_managers(run.queue_managers() + facts.qms());
   // Those of a placement have files on two hosts each.
-  if (run_->plan().placement_size() > 0) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
+  if (HasPlacement(run_->plan())) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
   run.set_frame_interval_ns(interval_ns_);
   if (!run_end_) {
     run.set_state_reason("the journal ends before the run does");

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 
@@ -166,7 +167,7 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
   rate_.text = kAddedRateCriterion;
   rate_.added = true;
   // Whether a cluster carries its load is a question about the rates of the load.
-  rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || plan.placement_size() > 0);
+  rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || HasPlacement(plan));
   for (const std::string& text : plan.criteria()) {
     Case& one = cases_.emplace_back();
     one.text = text;
@@ -179,8 +180,8 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
     if (one.criterion.metric != Metric::kRateAchieved) continue;
     if (one.criterion.block_size_bytes == 0) {
       // Without each queue manager's rate nobody knows whether the cluster carries its load.
-      if (plan.placement_size() == 0 || IsLeastRate(one.criterion)) rate_is_demand_ = false;
-    } else if (plan.placement_size() == 0) {
+      if (!HasPlacement(plan) || IsLeastRate(one.criterion)) rate_is_demand_ = false;
+    } else if (!HasPlacement(plan)) {
       rate_.left_out_block_sizes.push_back(one.criterion.block_size_bytes);
     }
   }

@@ -240,9 +240,10 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
 std::string RenderComparePage(const std::vector<SideInput>& sides, const v1::Comparison& comparison) {
   HtmlPage page;
   page.title = absl::StrCat(Title(comparison), " \u2013 Plimsoll");
-  page.body = assets::kCompareHtml;
-  page.styles = {assets::kReportCss, assets::kCompareCss};
-  page.scripts = {assets::kCompareModelJs, assets::kCompareSummaryJs, assets::kCompareDetailJs, assets::kCompareJs};
+  page.body = Asset("compare.html");
+  page.styles = {Asset("report.css"), Asset("compare.css")};
+  page.scripts = {Asset("compare_model.js"), Asset("compare_summary.js"), Asset("compare_detail.js"),
+                  Asset("compare.js")};
   page.data = ComparePageData(sides, comparison);
   return RenderHtmlPage(page);
 }

@@ -14,6 +14,7 @@
 #include "controller/criteria/criteria.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -51,7 +52,7 @@ class CriteriaChecker {
       workloads_.push_back(EffectiveWorkload(plan, host));
     }
     // The answer of a search is measured for longer.
-    if (plan.has_limit()) step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
+    step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
   }
 
   // Why no run of the plan could show that the criterion is met; empty: one could.

@@ -9,7 +9,9 @@
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -65,10 +67,10 @@ void AddTable(const std::string& title, const std::string& right, const TextTabl
 std::string Title(const v1::Report& report, const v1::StepReport& step) {
   const v1::TestPlan& plan = report.plan();
   const uint32_t repeat = std::max<uint32_t>(plan.repeat(), 1);
-  // A search has as many as it took.
-  const uint64_t steps = report.has_placement() ? static_cast<uint64_t>(report.placement().steps_size())
-                         : report.has_limit()   ? static_cast<uint64_t>(report.steps_size())
-                                              : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
+  const TextSection* const section = TextSectionOf(report);
+  const uint64_t steps = section != nullptr && section->steps != nullptr
+                             ? section->steps(report)
+                             : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   // Of rounds there are as many as it took.
@@ -79,7 +81,7 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
                                     static_cast<uint32_t>(round_steps)),
                    "   ", FormatBlockSize(step.block_size_bytes()));
   if (repeat > 1) title += absl::StrCat("   repetition ", step.repetition(), " of ", repeat);
-  if (report.has_placement()) {
+  if (HasPlacement(report)) {
     return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")
                                          : std::string("   all hosts up"));
   }

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -70,7 +71,7 @@ std::string Who(const v1::Report& report, const v1::StallReport& stall) {
   std::sort(qms.begin(), qms.end());
   const std::string host = stall.hosts().empty() ? "" : stall.hosts(0);
   std::string who = absl::StrCat(host, "/qm", absl::StrJoin(qms, ","));
-  if (report.has_placement()) {
+  if (HasPlacement(report)) {
     who = absl::StrCat(host, "/", absl::StrJoin(qms, ",", [&](std::string* out, uint32_t qm) {
                          absl::StrAppend(out, QmText(report, host, qm));
                        }));

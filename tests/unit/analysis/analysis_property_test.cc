@@ -15,6 +15,7 @@
 #include "controller/analysis/live_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"

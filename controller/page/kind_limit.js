@@ -1,7 +1,7 @@
 // The part of a search's page: the limit, what it is, and the load-latency curve.
 'use strict';
 
-plimsoll.limit = (() => {
+(() => {
   const {el, format} = plimsoll;
   const {isKnown} = plimsoll.columns;
 
@@ -229,9 +229,9 @@ plimsoll.limit = (() => {
                [point.criterion, point.value].filter((one) => one).join(': '), share(point.confidence)]));
 
   // The parts of the page, and the chart to draw once they are in it.
-  const sections = (report) => {
+  const sections = ({report}) => {
     const {limit} = report;
-    if (!limit) return {elements: [], charts: []};
+    if (!limit) return null;
     const chart = curve(limit, report.hosts, report.plan.criteria);
     const parts = [facts(limit, report.verdict ? report.verdict.reasons : [])];
     if (chart !== null) {
@@ -241,5 +241,20 @@ plimsoll.limit = (() => {
     return {elements: [plimsoll.section('limit', 'Highest load', ...parts)], charts: chart === null ? [] : [chart]};
   };
 
-  return {sections};
+  // "Step 7 of 21: search, 480 writes/s per queue manager".
+  const stepTitle = (report, step) => {
+    if (!step.purpose) return null;
+    const what = step.rate_per_second ? format.rate(step.rate_per_second) + ' writes/s per queue manager' :
+        step.queue_managers           ? format.plural(step.queue_managers, 'queue manager') + ' per host' :
+                                        'no target rate';
+    return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + what;
+  };
+
+  plimsoll.kinds.push({
+    of: (report) => report.limit,
+    title: 'Search for the limit',
+    sections,
+    stepTitle,
+    answerStep: (report) => report.limit.step
+  });
 })();
