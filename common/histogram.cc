@@ -89,6 +89,10 @@ uint64_t PercentileRank(uint64_t count, double percent) {
   return std::min(std::max<uint64_t>(rank, 1), count);
 }
 
+bool IsKnown(uint64_t count, double percent) {
+  return count - PercentileRank(count, percent) >= kNeededBeyond;
+}
+
 void Histogram::RecordN(uint64_t value_ns, uint64_t n) {
   if (n == 0) return;
   Counter(Layout::IndexOf(std::min(value_ns, Layout::kMaxValueNs))) += n;

@@ -38,8 +38,7 @@ constexpr char kAgentUnit[] = "plimsoll-agent.service";
 // The directories of a host's part of a plan, as the plan gives them.
 std::vector<std::string> DirsOfPlan(const v1::HostPlan& plan) {
   if (plan.has_check()) return {plan.check().dir()};
-  if (!plan.has_ha()) return DirsOf(plan.log().workload());
-  std::vector<std::string> dirs = DirsOf(plan.ha().workload());
+  std::vector<std::string> dirs = DirsOf(WorkloadOf(plan));
   if (!plan.ha().data_dir().empty()) dirs.push_back(plan.ha().data_dir());
   return dirs;
 }

@@ -106,6 +106,11 @@ bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step);
 // Directory of a writer's log; `writer` from 1. A name, as the plan gives it.
 const std::string& DirOf(const v1::LogWorkload& workload, uint32_t writer);
 
+// How the writers of a host's part of a plan write, in the steps of a run or in an HA drill.
+inline const v1::LogWorkload& WorkloadOf(const v1::HostPlan& plan) {
+  return plan.has_ha() ? plan.ha().workload() : plan.log().workload();
+}
+
 // The directories in which a host's writers write, each once, in the order of their first writers; the workload's `dir`
 // where they have none of their own. Never empty. Names that differ may yet be one directory.
 std::vector<std::string> DirsOf(const v1::LogWorkload& workload);

@@ -22,10 +22,9 @@ struct TracedWrite {
   bool operator==(const TracedWrite&) const = default;
 };
 
-// Collects the writes of one block. Not thread-safe. After Reserve, Add allocates nothing up to that many writes.
+// Collects the writes of one block. Not thread-safe.
 class TraceEncoder {
  public:
-  void Reserve(size_t writes) { writes_.reserve(writes); }
   // Starts must not go back (the decoder refuses a block in which they do); a start before the end of the write before
   // it is allowed (coalesced clocks).
   void Add(int64_t start_ns, uint64_t latency_ns) { writes_.push_back({start_ns, latency_ns}); }

@@ -11,9 +11,9 @@
 #include <sstream>
 #include <string>
 
-#include "controller/render/json.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
+#include "tests/json_schema.h"
 
 namespace plimsoll::tests {
 

@@ -12,6 +12,7 @@
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/report/run_kind.h"
 #include "controller/storage/host_text.h"
 
 namespace plimsoll {

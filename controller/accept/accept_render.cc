@@ -463,9 +463,9 @@ std::string RenderAcceptPage(const v1::AcceptReport& report) {
   json.EndObject();
   HtmlPage page;
   page.title = absl::StrCat("Acceptance test", report.name().empty() ? "" : ": ", report.name(), " \u2013 Plimsoll");
-  page.body = assets::kAcceptHtml;
-  page.styles = {assets::kReportCss, assets::kAcceptCss};
-  page.scripts = {assets::kAcceptJs};
+  page.body = Asset("accept.html");
+  page.styles = {Asset("report.css"), Asset("accept.css")};
+  page.scripts = {Asset("accept.js")};
   page.data = json.Take();
   return RenderHtmlPage(page);
 }

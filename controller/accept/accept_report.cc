@@ -20,6 +20,8 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 #include "controller/storage/advice.h"
 #include "controller/storage/host_text.h"
 
@@ -102,14 +104,15 @@ LoadFigures FiguresOf(const std::vector<const v1::ScopeReport*>& clusters) {
     figures.iops_sum += cluster->iops();
     ++figures.steps;
     const v1::LatencyReport& felt = FeltLatency(*cluster);
-    for (const auto& [name, value_ns] : {std::pair<const char*, uint64_t>("p50", felt.p50_ns()),
-                                         {"p99", felt.p99_ns()},
-                                         {"p99.9", felt.p99_9_ns()},
-                                         {"max", felt.max_ns()}}) {
+    for (const auto& [name, figure, value_ns] :
+         {std::tuple<const char*, const char*, uint64_t>("p50", "p50", felt.p50_ns()),
+          {"p99", "p99", felt.p99_ns()},
+          {"p99.9", "p99_9", felt.p99_9_ns()},
+          {"max", "max", felt.max_ns()}}) {
       uint64_t& worst = figures.latency_ns[name];
       worst = std::max(worst, value_ns);
+      if (IsThin(felt, figure)) figures.thin.insert(name);
     }
-    for (const std::string& thin : felt.thin()) figures.thin.insert(thin == "p99_9" ? "p99.9" : thin);
   }
   return figures;
 }
@@ -436,13 +439,14 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   if (run.outcome() != v1::OUTCOME_INCONCLUSIVE) add_reasons();
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
   // A search has said so by itself.
-  if (!found.has_limit()) AddBottleneck(found, run);
+  const bool search = RunKindOf(found) == RunKind::kLimit;
+  if (!search) AddBottleneck(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& warning : verdict.warnings()) run.add_notes(absl::StrCat(kWarning, warning));
   for (const std::string& note : found.notes()) run.add_notes(note);
 
   std::vector<std::string> shown;
-  if (found.has_limit()) {
+  if (search) {
     AddSearchFigures(found, run, shown, report);
   } else {
     AddLoadFigures(found, run, shown, report);

@@ -14,17 +14,24 @@
 #include "controller/analysis/whole_run.h"
 #include "controller/ha/ha_analysis.h"
 #include "controller/limit/limit_analysis.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 #include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
 namespace {
 
-// The analysis of the section that the plan has; null for a log run. `rules`: RunBegin::verdict_rules.
+// The analysis of the kind's section; null where it is that of a log run. `rules`: RunBegin::verdict_rules.
 std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan, uint32_t rules) {
-  if (plan.has_ha()) return std::make_unique<HaAnalysis>(plan);
-  if (plan.has_limit()) return std::make_unique<LimitAnalysis>(plan, rules);
-  return nullptr;
+  switch (RunKindOf(plan)) {
+    case RunKind::kHa:
+      return std::make_unique<HaAnalysis>(plan);
+    case RunKind::kLimit:
+      return std::make_unique<LimitAnalysis>(plan, rules);
+    default:
+      return nullptr;
+  }
 }
 
 // No run has more hosts; bounds what a damaged journal can make us hold.
@@ -436,7 +443,7 @@ v1::Report Analyzer::Finish() {
     for (const Reason& reason : reasons) verdict.add_reasons(reason.sentence);
   }
   for (std::string& warning : VerdictWarnings(report)) verdict.add_warnings(std::move(warning));
-  if (!section_ && run_ && run_->plan().placement_size() > 0) {
+  if (RunKindOf(report.plan()) == RunKind::kPlacement) {
     *report.mutable_placement() = MakePlacementReport(report, run_->steps());
   }
   return report;
@@ -466,7 +473,7 @@ void Analyzer::SetRun(v1::Report& report) const {
   run.set_hosts(static_cast<uint32_t>(hosts_.size()));
   for (const auto& [number, facts] : hosts_) run.set_queue_managers(run.queue_managers() + facts.qms());
   // Those of a placement have files on two hosts each.
-  if (run_->plan().placement_size() > 0) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
+  if (HasPlacement(run_->plan())) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
   run.set_frame_interval_ns(interval_ns_);
   if (!run_end_) {
     run.set_state_reason("the journal ends before the run does");
@@ -505,8 +512,8 @@ void Analyzer::SetLoss(const HostFacts& facts, const v1::Report& report, v1::Hos
   loss.set_step(static_cast<uint32_t>(facts.lost->step()) + 1);
   for (const v1::StepReport& step : report.steps()) {
     if (step.number() != loss.step()) continue;
-    for (const v1::ScopeReport& scope : step.scopes()) {
-      if (scope.kind() != v1::SCOPE_KIND_HOST || scope.host() != facts.label() || !scope.has_data_until()) continue;
+    for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
+      if (scope.host() != facts.label() || !scope.has_data_until()) continue;
       if (scope.measured_ns() > 0) *loss.mutable_data_until() = scope.data_until();
     }
   }

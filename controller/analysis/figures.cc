@@ -9,15 +9,6 @@
 #include "common/units.h"
 
 namespace plimsoll {
-namespace {
-
-constexpr uint64_t kNeededBeyond = 10;
-
-}  // namespace
-
-bool IsThin(uint64_t count, double percent) {
-  return count - PercentileRank(count, percent) < kNeededBeyond;
-}
 
 v1::LatencyReport MakeLatencyReport(const Histogram& histogram) {
   v1::LatencyReport report;
@@ -37,11 +28,11 @@ v1::LatencyReport MakeLatencyReport(const Histogram& histogram) {
   report.set_max_ns(histogram.max_ns());
   report.set_clamped(histogram.clamped());
   const uint64_t count = histogram.count();
-  if (IsThin(count, 50)) report.add_thin("p50");
-  if (IsThin(count, 90)) report.add_thin("p90");
-  if (IsThin(count, 99)) report.add_thin("p99");
-  if (IsThin(count, 99.9)) report.add_thin("p99_9");
-  if (IsThin(count, 99.99)) report.add_thin("p99_99");
+  if (!IsKnown(count, 50)) report.add_thin("p50");
+  if (!IsKnown(count, 90)) report.add_thin("p90");
+  if (!IsKnown(count, 99)) report.add_thin("p99");
+  if (!IsKnown(count, 99.9)) report.add_thin("p99_9");
+  if (!IsKnown(count, 99.99)) report.add_thin("p99_99");
   return report;
 }
 

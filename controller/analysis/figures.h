@@ -20,9 +20,6 @@ inline double PerSecond(uint64_t amount, int64_t length_ns) {
   return static_cast<double>(amount) / (static_cast<double>(length_ns) / static_cast<double>(kNsPerSecond));
 }
 
-// Whether fewer than 10 of `count` values lie beyond the percentile's rank, so that it is known only roughly.
-bool IsThin(uint64_t count, double percent);
-
 // Every figure of a distribution.
 v1::LatencyReport MakeLatencyReport(const Histogram& histogram);
 

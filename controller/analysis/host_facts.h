@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/protocol.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/frame.pb.h"
 #include "plimsoll/v1/journal.pb.h"
@@ -37,9 +38,7 @@ struct HostFacts {
   bool mixed_storage = false;
 
   const std::string& label() const { return joined.label(); }
-  const v1::LogWorkload& workload() const {
-    return joined.plan().has_ha() ? joined.plan().ha().workload() : joined.plan().log().workload();
-  }
+  const v1::LogWorkload& workload() const { return WorkloadOf(joined.plan()); }
   // Queue managers that the host has.
   uint32_t qms() const;
   // Its writers in a step, by number: the size of their blocks, or nothing of one that is silent by plan.

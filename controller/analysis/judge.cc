@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 
@@ -122,9 +123,9 @@ bool IsBeyond(const Criterion& criterion, uint64_t beyond, uint64_t writes) {
   return WantsSmall(criterion) ? beyond > writes - rank : beyond >= std::max<uint64_t>(rank, 1);
 }
 
-// Least number of writes of which ten lie beyond the percentile.
+// Least number of writes with which the percentile is known (IsKnown).
 double WritesForPercentile(double percentile) {
-  return std::ceil(10 / (1 - percentile / 100) - 1e-6);
+  return std::ceil(kNeededBeyond / (1 - percentile / 100) - 1e-6);
 }
 
 // How many times as long a step would have to be for the same share of writes beyond the limit to be no chance; 0:
@@ -166,7 +167,7 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
   rate_.text = kAddedRateCriterion;
   rate_.added = true;
   // Whether a cluster carries its load is a question about the rates of the load.
-  rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || plan.placement_size() > 0);
+  rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || HasPlacement(plan));
   for (const std::string& text : plan.criteria()) {
     Case& one = cases_.emplace_back();
     one.text = text;
@@ -179,8 +180,8 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
     if (one.criterion.metric != Metric::kRateAchieved) continue;
     if (one.criterion.block_size_bytes == 0) {
       // Without each queue manager's rate nobody knows whether the cluster carries its load.
-      if (plan.placement_size() == 0 || IsLeastRate(one.criterion)) rate_is_demand_ = false;
-    } else if (plan.placement_size() == 0) {
+      if (!HasPlacement(plan) || IsLeastRate(one.criterion)) rate_is_demand_ = false;
+    } else if (!HasPlacement(plan)) {
       rate_.left_out_block_sizes.push_back(one.criterion.block_size_bytes);
     }
   }
@@ -287,7 +288,7 @@ void Judge::TakePercentile(Case& one, StepCase& in_step, const Reading& reading)
                               unsure.finding.value > in_step.least_likely->finding.value);
     if (less_likely) in_step.least_likely = unsure;
   }
-  const bool thin = IsThin(beyond.writes, criterion.percentile);
+  const bool thin = !IsKnown(beyond.writes, criterion.percentile);
   if (!thin && !is_beyond) return;
   const double factor =
       std::max(WritesForPercentile(criterion.percentile) / static_cast<double>(beyond.writes), thin ? 1.0 : 1.25);

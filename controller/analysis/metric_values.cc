@@ -8,6 +8,7 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/cpu_wait.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -445,11 +446,10 @@ std::vector<Reading> OfTrend(const StepFigures& figures, double value) {
   if (!figures.report.has_trend()) return {Without({}, "the step has fewer than five whole seconds")};
   if (!std::isfinite(value)) return {Without({}, "a third of the step is without a write")};
   if (figures.data_missing) return {Without({}, kDataMissing)};
-  for (const v1::ScopeReport& scope : figures.report.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_CLUSTER && scope.bandwidth().averaged_seconds() > 0) {
-      return {
-          Without({}, absl::StrCat("of ", scope.bandwidth().averaged_seconds(), " seconds only averages are known"))};
-    }
+  const v1::ScopeReport* const cluster = ClusterOf(figures.report);
+  if (cluster != nullptr && cluster->bandwidth().averaged_seconds() > 0) {
+    return {
+        Without({}, absl::StrCat("of ", cluster->bandwidth().averaged_seconds(), " seconds only averages are known"))};
   }
   Reading reading;
   SetExact(value, reading);
@@ -501,9 +501,7 @@ std::vector<Reading> StartSkew(const Criterion& /*criterion*/, const StepFigures
   Reading reading;
   SetExact(value, reading);
   Widen(std::max(value - error, 0.0), value + error, "undetermined within the clock error", reading);
-  uint64_t hosts = 0;
-  for (const v1::ScopeReport& scope : figures.report.scopes()) hosts += scope.kind() == v1::SCOPE_KIND_HOST ? 1U : 0U;
-  if (static_cast<uint64_t>(skew.hosts_size()) < hosts) {
+  if (skew.hosts_size() < std::ranges::distance(OfKind(figures.report.scopes(), v1::SCOPE_KIND_HOST))) {
     Widen(reading.least, kNoBound, "a host has no first write, or its clock is not known", reading);
   }
   return {reading};
@@ -513,8 +511,7 @@ std::vector<Reading> NfsRetransmits(const Criterion& criterion, const StepFigure
   Reading all;
   SetExact(0, all);
   std::vector<Reading> each;
-  for (const v1::ScopeReport& scope : figures.report.scopes()) {
-    if (scope.kind() != v1::SCOPE_KIND_HOST) continue;
+  for (const v1::ScopeReport& scope : OfKind(figures.report.scopes(), v1::SCOPE_KIND_HOST)) {
     Reading& one = each.emplace_back(ReadingAt(scope));
     const auto load = std::find_if(figures.report.load().begin(), figures.report.load().end(),
                                    [&scope](const v1::HostLoadReport& of) { return of.host() == scope.host(); });

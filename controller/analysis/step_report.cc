@@ -14,6 +14,7 @@
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/verdict_cause.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -494,10 +495,8 @@ void StepReporter::AddSeconds(const ScopeSums& cluster) {
 void StepReporter::AddFairness() {
   std::vector<double> hosts;
   std::vector<double> qms;
-  for (const v1::ScopeReport& scope : report_.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_HOST) hosts.push_back(scope.iops());
-    if (scope.kind() == v1::SCOPE_KIND_QM) qms.push_back(scope.iops());
-  }
+  for (const v1::ScopeReport& scope : OfKind(report_.scopes(), v1::SCOPE_KIND_HOST)) hosts.push_back(scope.iops());
+  for (const v1::ScopeReport& scope : OfKind(report_.scopes(), v1::SCOPE_KIND_QM)) qms.push_back(scope.iops());
   // Queue managers of a placement have loads of their own: a difference between them is not unfair.
   const bool placed = std::any_of(run_.hosts.begin(), run_.hosts.end(),
                                   [](const auto& host) { return host.second.Placed(1) != nullptr; });

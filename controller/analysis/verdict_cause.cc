@@ -12,6 +12,8 @@
 #include "common/algorithm.h"
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -97,8 +99,8 @@ bool IsCpuBound(const v1::StepReport& step) {
 }
 
 bool HasClosedLoop(const v1::StepReport& step) {
-  return std::any_of(step.scopes().begin(), step.scopes().end(), [](const v1::ScopeReport& scope) {
-    return scope.kind() == v1::SCOPE_KIND_QM && scope.latency().count() > 0 && !scope.has_rate();
+  return std::ranges::any_of(OfKind(step.scopes(), v1::SCOPE_KIND_QM), [](const v1::ScopeReport& scope) {
+    return scope.latency().count() > 0 && !scope.has_rate();
   });
 }
 
@@ -233,10 +235,11 @@ std::vector<std::string> VerdictWarnings(const v1::Report& report) {
   if (report.verdict().outcome() != v1::OUTCOME_PASS) return {};
   std::vector<const v1::StepReport*> bound;
   std::vector<const v1::StepReport*> stalled;
+  // A kind with an answer names its load generator itself, and only the step of the answer is one that passed.
+  const auto answer_step = FactsOf(RunKindOf(report)).answer_step;
   for (const v1::StepReport& step : report.steps()) {
-    // A search names its load generator itself, and only the step of its answer is one that passed.
-    if (!report.has_limit() && IsCpuBound(step)) bound.push_back(&step);
-    if (report.has_limit() && step.number() != report.limit().step()) continue;
+    if (answer_step == nullptr && IsCpuBound(step)) bound.push_back(&step);
+    if (answer_step != nullptr && step.number() != answer_step(report)) continue;
     if (HasUntestedStalls(report, step)) stalled.push_back(&step);
   }
   std::vector<std::string> warnings;

@@ -18,6 +18,7 @@
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 
@@ -33,11 +34,9 @@ void SteadyRounds::OnStep(const v1::StepReport& report) {
   if (courses_.empty() || report.number() == 0) return;
   steps_ = report.number();
   Course& course = courses_[(steps_ - 1) % courses_.size()];
-  const auto cluster = std::find_if(report.scopes().begin(), report.scopes().end(), [](const v1::ScopeReport& scope) {
-    return scope.kind() == v1::SCOPE_KIND_CLUSTER;
-  });
+  const v1::ScopeReport* const cluster = ClusterOf(report);
   const bool whole = report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
-  if (cluster == report.scopes().end() || !whole) return;
+  if (cluster == nullptr || !whole) return;
   course.iops.push_back(cluster->iops());
   last_text_ = absl::StrCat("step ", report.number(), ": round ", (steps_ - 1) / courses_.size() + 1, " of at most ",
                             most_rounds_, ", ", NameOf(course), ": ", FormatRate(cluster->iops()), " IO/s");
@@ -201,19 +200,20 @@ class PlacementMaker {
   }
 
   static void SetFigures(const v1::StepReport& step, v1::PlacementStepReport& row) {
+    if (const v1::ScopeReport* const cluster = ClusterOf(step); cluster != nullptr) {
+      const v1::LatencyReport& felt = FeltLatency(*cluster);
+      row.set_iops(cluster->iops());
+      row.set_p50_ns(felt.p50_ns());
+      row.set_p99_ns(felt.p99_ns());
+      row.set_max_ns(felt.max_ns());
+      *row.mutable_thin() = felt.thin();
+    }
     bool any = false;
     bool thin = false;
-    for (const v1::ScopeReport& scope : step.scopes()) {
-      const v1::LatencyReport& felt = scope.has_rate() ? scope.rate().response() : scope.latency();
-      if (scope.kind() == v1::SCOPE_KIND_CLUSTER) {
-        row.set_iops(scope.iops());
-        row.set_p50_ns(felt.p50_ns());
-        row.set_p99_ns(felt.p99_ns());
-        row.set_max_ns(felt.max_ns());
-        *row.mutable_thin() = felt.thin();
-      }
-      if (scope.kind() != v1::SCOPE_KIND_HOST || felt.count() == 0) continue;
-      thin = thin || std::find(felt.thin().begin(), felt.thin().end(), "p99") != felt.thin().end();
+    for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
+      const v1::LatencyReport& felt = FeltLatency(scope);
+      if (felt.count() == 0) continue;
+      thin = thin || IsThin(felt, "p99");
       if (any && felt.p99_ns() <= row.worst_p99_ns()) continue;
       any = true;
       row.set_worst_host(scope.host());
@@ -229,8 +229,8 @@ class PlacementMaker {
   std::string WhatIsMissing(const v1::LogStep& spec, const v1::StepReport& step) const {
     if (!step.cut_short().empty()) return absl::StrCat("ended early: ", step.cut_short());
     std::set<std::pair<std::string, std::string>> whole;
-    for (const v1::ScopeReport& scope : step.scopes()) {
-      if (scope.kind() != v1::SCOPE_KIND_QM || scope.has_data_until()) continue;
+    for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) {
+      if (scope.has_data_until()) continue;
       if (scope.measured_ns() >= step.duration_ns()) whole.emplace(scope.host(), scope.queue_manager());
     }
     for (const auto& [number, qm] : queue_managers_) {
@@ -273,12 +273,12 @@ class PlacementMaker {
 
   // What a reader must know of how the load was made.
   static void AddCauses(const v1::StepReport& step, std::vector<std::string>& reasons) {
-    for (const v1::ScopeReport& scope : step.scopes()) {
-      if (scope.kind() != v1::SCOPE_KIND_CLUSTER || !scope.has_rate() || scope.rate().held()) continue;
-      if (scope.rate().max_behind_ns() == 0 && scope.rate().unserved() == 0) continue;
+    const v1::ScopeReport* const cluster = ClusterOf(step);
+    if (cluster != nullptr && cluster->has_rate() && !cluster->rate().held() &&
+        (cluster->rate().max_behind_ns() > 0 || cluster->rate().unserved() > 0)) {
       reasons.push_back(absl::StrFormat("the schedule fell behind by up to %.3f s, %s writes not issued",
-                                        static_cast<double>(scope.rate().max_behind_ns()) / 1e9,
-                                        FormatCount(scope.rate().unserved())));
+                                        static_cast<double>(cluster->rate().max_behind_ns()) / 1e9,
+                                        FormatCount(cluster->rate().unserved())));
     }
     for (const v1::HostLoadReport& load : step.load()) {
       if (load.bottleneck().empty()) continue;

@@ -16,6 +16,7 @@
 #include "controller/compare/compare.h"
 #include "controller/journal/sha256.h"
 #include "controller/render/json.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -155,11 +156,8 @@ bool IsWhole(const AbPart& part, const v1::Report& report) {
   if (uint64_t{part.first_step} + part.steps > EndOf(part, report.steps_size())) return false;
   for (uint64_t i = part.first_step; i < EndOf(part, report.steps_size()); ++i) {
     const v1::StepReport& step = report.steps(static_cast<int>(i));
-    const bool ends_early =
-        !step.cut_short().empty() || std::any_of(step.scopes().begin(), step.scopes().end(), [](const auto& scope) {
-          return scope.kind() == v1::SCOPE_KIND_CLUSTER && scope.has_data_until();
-        });
-    if (ends_early) return false;
+    const v1::ScopeReport* const cluster = ClusterOf(step);
+    if (!step.cut_short().empty() || (cluster != nullptr && cluster->has_data_until())) return false;
   }
   return true;
 }

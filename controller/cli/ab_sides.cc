@@ -25,6 +25,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
+#include "controller/report/run_kind.h"
 #include "controller/run/process.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -88,8 +89,8 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
     return absl::InvalidArgumentError("--toggle needs --between: the command makes the difference between the sides");
   }
   if (flags.anew) return absl::InvalidArgumentError("--toggle keeps the files in place: leave out --anew");
-  absl::StatusOr<v1::TestPlan> loaded = LoadRunPlan(
-      flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun, [&](v1::TestPlan& plan) -> absl::Status {
+  absl::StatusOr<v1::TestPlan> loaded =
+      LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], RunKind::kRun, [&](v1::TestPlan& plan) -> absl::Status {
         PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
         if (plan.until_steady_ns() > 0 || plan.repeat() > 1) {
           return absl::InvalidArgumentError(
@@ -118,7 +119,7 @@ absl::Status InPlan(const std::string& file, const absl::Status& status) {
 absl::StatusOr<v1::TestPlan> LoadOne(const AbFlags& flags, const std::string& file) {
   absl::Status options;
   absl::StatusOr<v1::TestPlan> loaded =
-      LoadRunPlan(file, PlanFlags::Kind::kRun, [&](v1::TestPlan& plan) { return options = flags.plan->ApplyTo(plan); });
+      LoadRunPlan(file, RunKind::kRun, [&](v1::TestPlan& plan) { return options = flags.plan->ApplyTo(plan); });
   // What is wrong with an option by itself is not in the plan.
   if (loaded.ok() || !options.ok()) return loaded;
   return InPlan(file, loaded.status());
@@ -161,12 +162,11 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
     PLIMSOLL_ASSIGN_OR_RETURN(const Vary vary, ParseVary(flags.vary));
     differs.insert(vary.option);
     for (size_t i = 0; i < 2; ++i) {
-      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan,
-                                LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], PlanFlags::Kind::kRun,
-                                            [&](v1::TestPlan& plan) -> absl::Status {
-                                              PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
-                                              return SetPlanOption(*vary.field, vary.values[i], plan);
-                                            }));
+      PLIMSOLL_ASSIGN_OR_RETURN(sides[i].plan, LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], RunKind::kRun,
+                                                           [&](v1::TestPlan& plan) -> absl::Status {
+                                                             PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+                                                             return SetPlanOption(*vary.field, vary.values[i], plan);
+                                                           }));
       sides[i].name = vary.values[i];
     }
     const auto last = [](const AbSide& side) { return std::filesystem::path(side.name).filename().string(); };

@@ -36,8 +36,10 @@
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/json.h"
+#include "controller/report/run_kind.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/storage/host_text.h"
@@ -84,16 +86,10 @@ int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
   switch (part) {
     case v1::ACCEPT_PART_FSCK:
       return kQuickChecksNs;
-    case v1::ACCEPT_PART_LOAD: {
-      const v1::TestPlan load = LoadPlanOf(plan);
-      int64_t load_ns = load.settle_ns();
-      for (const v1::LogStep& step : ExpandSteps(load)) {
-        load_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(load);
-      }
-      return load_ns;
-    }
+    case v1::ACCEPT_PART_LOAD:
+      return WritingTimeOf(LoadPlanOf(plan)).ns + plan.settle_ns();
     case v1::ACCEPT_PART_LIMIT:
-      return plan.limit().budget_ns() + plan.settle_ns();
+      return WritingTimeOf(SearchPlanOf(plan)).ns + plan.settle_ns();
     default:
       return 0;
   }
@@ -418,7 +414,7 @@ int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& aro
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
-  absl::StatusOr<v1::TestPlan> plan = LoadRunPlan(flags.plan_file, PlanFlags::Kind::kAccept,
+  absl::StatusOr<v1::TestPlan> plan = LoadRunPlan(flags.plan_file, RunKind::kAccept,
                                                   [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
@@ -435,7 +431,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       app.add_subcommand("accept", "Run an acceptance test (storage, fsck, load, limit) with one verdict");
   command->add_option("PLAN", flags->plan_file,
                       "Plan in YAML (see `plimsoll plan example --accept`); options override it");
-  flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kAccept);
+  flags->plan = std::make_unique<PlanFlags>(*command, RunKind::kAccept);
   AddResultsOption(*command, flags->out)
       ->description("Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)");
   CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");

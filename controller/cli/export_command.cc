@@ -26,6 +26,7 @@
 #include "controller/export/write_stream.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/journal/results.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -43,10 +44,9 @@ struct ExportFlags {
 
 // Why the run has nothing that a format could hold; OK where a step of it began.
 absl::Status CheckHasSteps(const std::string& directory, const RunIndex& index) {
-  if (index.report().has_ha()) {
-    return absl::InvalidArgumentError(absl::StrCat(directory,
-                                                   ": an HA drill, whose instances write no steps: there are no writes "
-                                                   "to export; `plimsoll report` shows its events"));
+  const RunKindFacts& kind = FactsOf(RunKindOf(index.report()));
+  if (kind.not_exportable != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(directory, ": ", kind.noun, kind.not_exportable));
   }
   if (!index.steps().empty()) return absl::OkStatus();
   const std::string& why = index.report().run().state_reason();

@@ -35,6 +35,7 @@
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
@@ -67,7 +68,7 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
   PlanPlaces places;
   if (!flags.plan_file.empty()) {
     PLIMSOLL_ASSIGN_OR_RETURN(plan, ReadPlanFile(flags.plan_file, &places));
-    PLIMSOLL_RETURN_IF_ERROR(CheckPlanKind(plan, PlanFlags::Kind::kHa, flags.plan_file));
+    PLIMSOLL_RETURN_IF_ERROR(CheckPlanKind(plan, RunKind::kHa, flags.plan_file));
   }
   const v1::TestPlan read = plan;
   plan.mutable_ha();
@@ -363,7 +364,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HaFlags>();
   CLI::App* command = app.add_subcommand("ha", "Run takeover drills on HA pairs: lost writes, length of the outage");
   command->add_option("PLAN", flags->plan_file, "Plan in YAML with an `ha` section; options override it");
-  flags->plan = std::make_unique<PlanFlags>(*command, PlanFlags::Kind::kHa);
+  flags->plan = std::make_unique<PlanFlags>(*command, RunKind::kHa);
   AddResultsOption(*command, flags->out);
   // Each takes one value, so that it does not swallow what follows it.
   const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {

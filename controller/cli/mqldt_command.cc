@@ -31,7 +31,7 @@
 #include "controller/cli/run_command.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/render/csv.h"
+#include "controller/render/mqldt.h"
 #include "controller/run/process.h"
 
 namespace plimsoll {

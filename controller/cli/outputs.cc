@@ -20,6 +20,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
 
 namespace plimsoll {
@@ -79,7 +80,9 @@ absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report&
   first.Update(results.Write("report.json", RenderJson(report)));
   first.Update(results.Write("report.csv", RenderCsv(report)));
   first.Update(results.Write("timeline.csv", RenderTimelineCsv(report)));
-  if (report.has_limit()) first.Update(results.Write("curve.csv", RenderCurveCsv(report)));
+  if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
+    first.Update(results.Write(section->file, section->render_file(report)));
+  }
   first.Update(results.Write("report.html", RenderReportPage(report)));
   return first;
 }

@@ -25,7 +25,9 @@
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -133,20 +135,10 @@ std::string Counted(uint64_t count, const std::string& noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
-// For how long a plan's steps write; of rounds and of a search at most.
-int64_t WritingNs(const v1::TestPlan& plan) {
-  if (plan.has_limit()) return plan.limit().budget_ns();
-  int64_t total_ns = 0;
-  for (const v1::LogStep& step : ExpandSteps(plan)) {
-    total_ns += (step.duration_ns() + step.warmup_ns()) * MostRounds(plan);
-  }
-  return total_ns;
-}
-
 // "2 hosts, 8 queue managers, 4 steps, 45s of writing", of what has no list of steps "2 hosts, 8 queue managers, at
 // most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {
-  if (plan.has_ha()) {
+  if (RunKindOf(plan) == RunKind::kHa) {
     const auto pairs = static_cast<uint64_t>(plan.ha().pairs_size());
     return absl::StrCat(Counted(pairs, "pair"), " of hosts, ", Counted(pairs * plan.workload().qm(), "queue manager"),
                         ", ", Counted(plan.ha().rounds(), "round"));
@@ -158,16 +150,9 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
   const auto hosts = static_cast<uint64_t>(plan.hosts_size());
   const std::string who =
       absl::StrCat(hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ", Counted(qms, "queue manager"), ", ");
-  if (plan.has_accept()) {
-    const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
-    const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
-    const int64_t run_ns = (load ? WritingNs(LoadPlanOf(plan)) : 0) + (limit ? WritingNs(SearchPlanOf(plan)) : 0);
-    const bool at_most = limit || plan.until_steady_ns() > 0;
-    return absl::StrCat(who, at_most ? "at most " : "", FormatDuration(plan.accept().runs() * run_ns), " of writing");
-  }
-  return absl::StrCat(who, plan.has_limit() ? "" : Counted(ExpandSteps(plan).size(), "step") + ", ",
-                      plan.has_limit() || plan.until_steady_ns() > 0 ? "at most " : "", FormatDuration(WritingNs(plan)),
-                      " of writing");
+  const WritingTime time = WritingTimeOf(plan);
+  return absl::StrCat(who, ListsSteps(plan) ? Counted(ExpandSteps(plan).size(), "step") + ", " : "",
+                      time.at_most ? "at most " : "", FormatDuration(time.ns), " of writing");
 }
 
 int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& line) {
@@ -181,11 +166,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
     return PrintErrors(line, status, Exit::kWrong);
   }
   FillDefaults(*plan);
-  line.out << path << " is valid: "
-           << (plan->has_accept() ? "an acceptance of "
-               : plan->has_ha()   ? "a drill of "
-                                  : "")
-           << PlanInBrief(*plan) << '\n';
+  line.out << path << " is valid: " << PlanKindOf(*plan).of << PlanInBrief(*plan) << '\n';
   if (HasPlacement(*plan)) {
     for (const std::string& text : DescribePlacement(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   }

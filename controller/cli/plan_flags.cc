@@ -38,8 +38,8 @@ std::string Canonical(const std::string& address) {
 
 }  // namespace
 
-PlanFlags::PlanFlags(CLI::App& app, Kind kind) : kind_(kind) {
-  if (kind == Kind::kHa) {
+PlanFlags::PlanFlags(CLI::App& app, RunKind kind) : kind_(kind) {
+  if (kind == RunKind::kHa) {
     AddFlags(*v1::HaPlan::descriptor(), "Drill", app);
     AddFlags(*v1::LogWorkload::descriptor(), "Logs", app);
     AddFlags(*v1::TestPlan::descriptor(), "Run", app);
@@ -55,8 +55,8 @@ PlanFlags::PlanFlags(CLI::App& app, Kind kind) : kind_(kind) {
   hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one per line, # for comments", false)
                     ->type_name("FILE")
                     ->group("Hosts");
-  if (kind == Kind::kAccept) AddFlags(*v1::AcceptPlan::descriptor(), "Acceptance", app);
-  if (kind != Kind::kRun) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
+  if (kind == RunKind::kAccept) AddFlags(*v1::AcceptPlan::descriptor(), "Acceptance", app);
+  if (kind != RunKind::kRun) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
   AddFlags(*v1::TestPlan::descriptor(), "Run", app);
 }
@@ -65,9 +65,9 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
     const v1::FieldRule& rule = RuleOf(field);
-    if (rule.flag().empty() || (kind_ == Kind::kHa && rule.run_only())) continue;
+    if (rule.flag().empty() || (kind_ == RunKind::kHa && rule.run_only())) continue;
     // Each part of an acceptance removes its files.
-    if (kind_ == Kind::kAccept &&
+    if (kind_ == RunKind::kAccept &&
         &field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kKeepFilesFieldNumber)) {
       continue;
     }
@@ -90,7 +90,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
 }
 
 absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
-  if (kind_ != Kind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
+  if (kind_ != RunKind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
   if (Given(v1::LogWorkload::kDirFieldNumber) && Given(v1::LogWorkload::kQmDirsFieldNumber)) {
     return absl::InvalidArgumentError(
         "--dir and --qm-dirs are both given: name one directory for all queue managers, or one for each");
@@ -109,29 +109,12 @@ bool PlanFlags::Given(int field_of_workload) const {
   return absl::c_any_of(flags_, [field](const Flag& flag) { return flag.field == field && flag.option->count() > 0; });
 }
 
-absl::Status CheckPlanKind(const v1::TestPlan& plan, PlanFlags::Kind kind, const std::string& file) {
-  struct Section {
-    bool given;
-    PlanFlags::Kind kind;
-    const char* what;
-    const char* command;
-  };
-  // The first that is given is what the plan is for.
-  const Section sections[] = {
-      {plan.has_ha(), PlanFlags::Kind::kHa, "an HA drill (ha)", "ha"},
-      {plan.has_accept(), PlanFlags::Kind::kAccept, "an acceptance (accept)", "accept"},
-      {plan.has_limit(), PlanFlags::Kind::kLimit, "a search for the highest load (limit)", "limit"},
-      {!plan.placement().empty(), PlanFlags::Kind::kRun, "a placement (placement)", "run"},
-  };
-  for (const Section& section : sections) {
-    if (!section.given) continue;
-    // An acceptance has a search, and may have a placement.
-    const bool of_acceptance = section.kind == PlanFlags::Kind::kLimit || section.kind == PlanFlags::Kind::kRun;
-    if (section.kind == kind || (kind == PlanFlags::Kind::kAccept && of_acceptance)) break;
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, " is the plan of ", section.what, ": run it with `plimsoll ", section.command, "`"));
-  }
-  return absl::OkStatus();
+absl::Status CheckPlanKind(const v1::TestPlan& plan, RunKind kind, const std::string& file) {
+  const RunKindFacts& found = FactsOf(RunKindOf(plan));
+  if (found.kind == RunKind::kRun || std::string(found.command) == FactsOf(kind).command) return absl::OkStatus();
+  if (kind == RunKind::kAccept && found.in_acceptance) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file, " is the plan of ", found.noun, " (", found.section,
+                                                 "): run it with `plimsoll ", found.command, "`"));
 }
 
 const FieldDescriptor* FindPlanOption(const std::string& name) {
@@ -171,14 +154,8 @@ void ReplaceDirectories(const FieldDescriptor& field, v1::TestPlan& plan) {
 
 absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text, v1::TestPlan& plan) {
   const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
-  const bool in_drill = field.containing_type() == v1::HaPlan::descriptor();
-  const bool in_search = field.containing_type() == v1::LimitPlan::descriptor();
-  const bool in_acceptance = field.containing_type() == v1::AcceptPlan::descriptor();
-  Message& message = in_workload     ? static_cast<Message&>(*plan.mutable_workload())
-                     : in_drill      ? static_cast<Message&>(*plan.mutable_ha())
-                     : in_search     ? static_cast<Message&>(*plan.mutable_limit())
-                     : in_acceptance ? static_cast<Message&>(*plan.mutable_accept())
-                                     : plan;
+  const FieldDescriptor* const section = SectionField(*field.containing_type());
+  Message& message = section == nullptr ? plan : *plan.GetReflection()->MutableMessage(&plan, section);
   const absl::Status status = SetFromText(field, text, message);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
   // An option overrides what a host, or a queue manager of a placement, has of its own.

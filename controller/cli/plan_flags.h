@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "controller/report/run_kind.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -20,8 +21,7 @@ namespace plimsoll {
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {
  public:
-  enum class Kind { kRun, kHa, kLimit, kAccept };
-  explicit PlanFlags(CLI::App& app, Kind kind = Kind::kRun);
+  explicit PlanFlags(CLI::App& app, RunKind kind = RunKind::kRun);
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
   // one of its own. --hosts and --hosts-file, together, replace the hosts; a host of the plan with the same address
@@ -40,7 +40,7 @@ class PlanFlags {
   // Whether the option of that field of a workload was given.
   bool Given(int field_of_workload) const;
 
-  const Kind kind_;
+  const RunKind kind_;
   // Of options whose value may be left out; the parser keeps their addresses.
   std::deque<std::string> flag_values_;
   std::vector<Flag> flags_;
@@ -49,8 +49,8 @@ class PlanFlags {
   const CLI::Option* hosts_file_ = nullptr;
 };
 
-// INVALID_ARGUMENT where the plan of that file has the section of another command, which is named.
-absl::Status CheckPlanKind(const v1::TestPlan& plan, PlanFlags::Kind kind, const std::string& file);
+// INVALID_ARGUMENT where the plan of that file is for another command than that of `kind`, which is named.
+absl::Status CheckPlanKind(const v1::TestPlan& plan, RunKind kind, const std::string& file);
 
 // The field of a plan or its workload whose option on the command line, or another spelling of it, has this name; null
 // where there is none.

@@ -40,11 +40,13 @@
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
@@ -67,7 +69,7 @@ namespace {
 
 struct RunFlags {
   // A run, or a search for the highest load.
-  PlanFlags::Kind kind = PlanFlags::Kind::kRun;
+  RunKind kind = RunKind::kRun;
   std::unique_ptr<PlanFlags> plan;
   std::string plan_file;
   std::string out;
@@ -95,7 +97,7 @@ void MakeDirectoriesAbsolute(v1::LogWorkload& workload, PlanPlaces& places) {
 
 }  // namespace
 
-absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, RunKind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change) {
   v1::TestPlan plan;
   PlanPlaces places;
@@ -104,8 +106,8 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kin
     PLIMSOLL_RETURN_IF_ERROR(CheckPlanKind(plan, kind, file));
   }
   const v1::TestPlan read = plan;
-  const bool search = kind == PlanFlags::Kind::kLimit;
-  const bool acceptance = kind == PlanFlags::Kind::kAccept;
+  const bool search = kind == RunKind::kLimit;
+  const bool acceptance = kind == RunKind::kAccept;
   if (search || acceptance) plan.mutable_limit();
   if (acceptance) plan.mutable_accept();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
@@ -274,7 +276,7 @@ class Run {
     options.clock = &clock_;
     options.log = &log;
     options.progress = &progress_;
-    if (plan_.has_limit() || plan_.until_steady_ns() > 0)
+    if (!ListsSteps(plan_) || plan_.until_steady_ns() > 0)
       options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     if (turn_ != nullptr) {
       options.next_step = turn_->next_step;
@@ -344,8 +346,8 @@ class Run {
     for (const std::string& text : AlignColumns(rows, "llrrr")) line_.out << text << '\n';
     line_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
               << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
-    if (plan_.has_limit()) {
-      line_.out << "a search of at most " << FormatDuration(plan_.limit().budget_ns()) << ". Nothing was touched."
+    if (!ListsSteps(plan_)) {
+      line_.out << "a search of at most " << FormatDuration(WritingTimeOf(plan_).ns) << ". Nothing was touched."
                 << std::endl;
       return static_cast<int>(Exit::kOk);
     }
@@ -474,10 +476,11 @@ std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& h
   for (size_t i = 0; i < hosts.size(); ++i) workloads.push_back(EffectiveWorkload(plan, static_cast<int>(i)));
   std::vector<v1::LogStep> steps = ExpandSteps(plan);
   TimeInWords time;
-  if (plan.has_limit()) {
+  if (!ListsSteps(plan)) {
+    const int64_t budget_ns = WritingTimeOf(plan).ns;
     steps.resize(1);
-    steps.front().set_duration_ns(plan.limit().budget_ns());
-    time = {absl::StrCat("has a search that takes at most ", FormatDuration(plan.limit().budget_ns())), "--budget"};
+    steps.front().set_duration_ns(budget_ns);
+    time = {absl::StrCat("has a search that takes at most ", FormatDuration(budget_ns)), "--budget"};
   } else if (plan.until_steady_ns() > 0) {
     Repeat(MostRounds(plan), steps);
     time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
@@ -545,7 +548,7 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
 void AddLimitCommand(CLI::App& app, CommandLine& line) {
   const RunSurroundings around = OwnSurroundings();
   auto flags = std::make_shared<RunFlags>();
-  flags->kind = PlanFlags::Kind::kLimit;
+  flags->kind = RunKind::kLimit;
   CLI::App* command = app.add_subcommand("limit", "Find the highest load that meets the criteria");
   AddFlags(command, flags, line, around);
   command->footer(

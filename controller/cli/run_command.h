@@ -22,6 +22,7 @@
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
+#include "controller/report/run_kind.h"
 #include "controller/run/coordinator.h"
 #include "plimsoll/v1/check_report.pb.h"
 #include "plimsoll/v1/journal.pb.h"
@@ -81,7 +82,7 @@ RunSurroundings OwnSurroundings();
 
 // The plan of `file` ("": an empty one), of a run, a search or an acceptance, changed by `change`, checked, with every
 // default. The errors of reading it, of `change`, and the plan's problems, a line each.
-absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, PlanFlags::Kind kind,
+absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, RunKind kind,
                                          const std::function<absl::Status(v1::TestPlan&)>& change);
 
 // How a run takes turns with others: it prepares once, and keeps its sessions between its turns.

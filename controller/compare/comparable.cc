@@ -19,6 +19,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/options.pb.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -428,23 +429,10 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
   if (!too_many.ok()) return too_many;
   absl::Status empty;
   ForEachRun(sides, [&empty](const RunInput& run, const std::string& /*label*/) {
-    if (run.report.has_ha()) {
+    const RunKindFacts& kind = FactsOf(RunKindOf(run.report));
+    if (kind.not_comparable != nullptr) {
       empty.Update(absl::FailedPreconditionError(
-          absl::StrCat(run.source,
-                       ": not comparable: it is an HA drill, which has no steps; compare runs (`plimsoll "
-                       "run`)")));
-    }
-    if (run.report.has_limit()) {
-      empty.Update(absl::FailedPreconditionError(
-          absl::StrCat(run.source,
-                       ": not comparable: it is a search for the highest load, whose steps have different "
-                       "loads; compare runs (`plimsoll run`) with one --rate")));
-    }
-    if (run.report.has_placement()) {
-      empty.Update(absl::FailedPreconditionError(
-          absl::StrCat(run.source,
-                       ": not comparable: it is a placement, whose steps have different hosts down; compare runs "
-                       "(`plimsoll run`) without one")));
+          absl::StrCat(run.source, ": not comparable: it is ", kind.noun, kind.not_comparable)));
     }
     const auto several = [](const v1::HostReport& host) { return host.more_mounts_size() > 0; };
     if (std::any_of(run.report.hosts().begin(), run.report.hosts().end(), several)) {

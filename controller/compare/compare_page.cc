@@ -15,6 +15,7 @@
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
+#include "controller/report/scopes.h"
 #include "controller/statistics/second_statistics.h"
 
 namespace plimsoll {
@@ -30,9 +31,7 @@ int64_t Packable(uint64_t value) {
 class RunSeconds {
  public:
   void Add(const v1::StepReport& step) {
-    for (const v1::SeriesReport& series : step.series()) {
-      if (series.kind() == v1::SCOPE_KIND_CLUSTER) AddSeries(series);
-    }
+    if (const v1::SeriesReport* const series = ClusterOf(step.series()); series != nullptr) AddSeries(*series);
     // The next repetition begins where this one was meant to end.
     start_ = std::max(start_ + std::clamp<int64_t>(step.measured_ns() / kNsPerSecond, 0, UINT32_MAX),
                       seconds_.empty() ? 0 : seconds_.back() + 1);
@@ -92,8 +91,7 @@ std::map<uint64_t, uint64_t> DistributionOf(const std::vector<const v1::StepRepo
   std::map<uint64_t, uint64_t> fine;
   std::map<uint64_t, uint64_t> coarse;
   for (const v1::StepReport* step : steps) {
-    for (const v1::DistributionReport& distribution : step->distributions()) {
-      if (distribution.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+    for (const v1::DistributionReport& distribution : OfKind(step->distributions(), v1::SCOPE_KIND_CLUSTER)) {
       ++fine_steps;
       for (int i = 0; i < std::min(distribution.from_ns_size(), distribution.count_size()); ++i) {
         fine[DistributionEndNs(distribution.from_ns(i))] += distribution.count(i);
@@ -242,9 +240,10 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
 std::string RenderComparePage(const std::vector<SideInput>& sides, const v1::Comparison& comparison) {
   HtmlPage page;
   page.title = absl::StrCat(Title(comparison), " \u2013 Plimsoll");
-  page.body = assets::kCompareHtml;
-  page.styles = {assets::kReportCss, assets::kCompareCss};
-  page.scripts = {assets::kCompareModelJs, assets::kCompareSummaryJs, assets::kCompareDetailJs, assets::kCompareJs};
+  page.body = Asset("compare.html");
+  page.styles = {Asset("report.css"), Asset("compare.css")};
+  page.scripts = {Asset("compare_model.js"), Asset("compare_summary.js"), Asset("compare_detail.js"),
+                  Asset("compare.js")};
   page.data = ComparePageData(sides, comparison);
   return RenderHtmlPage(page);
 }

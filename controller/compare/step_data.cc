@@ -10,30 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/histogram.h"
 #include "common/units.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
 
-// A percentile needs this many writes beyond it.
-constexpr double kFewestBeyond = 10;
 // Of the seconds, so many may be without a distribution.
 constexpr double kLargestShareUnknown = 0.05;
-
-const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
-  const auto found = absl::c_find_if(step.scopes(), [](const auto& s) { return s.kind() == v1::SCOPE_KIND_CLUSTER; });
-  return found == step.scopes().end() ? nullptr : &*found;
-}
-
-const v1::SeriesReport* SeriesOf(const v1::StepReport& step) {
-  const auto found = absl::c_find_if(step.series(), [](const auto& s) { return s.kind() == v1::SCOPE_KIND_CLUSTER; });
-  return found == step.series().end() ? nullptr : &*found;
-}
-
-const v1::DistributionReport* DistributionOf(const v1::StepReport& step) {
-  const auto found =
-      absl::c_find_if(step.distributions(), [](const auto& d) { return d.kind() == v1::SCOPE_KIND_CLUSTER; });
-  return found == step.distributions().end() ? nullptr : &*found;
-}
 
 // Writes of the cluster that were in flight at the step's end. Reports of earlier versions have them in the series'
 // closing row alone, and count them among the writes.
@@ -41,7 +24,7 @@ uint64_t ClosingWrites(const v1::StepReport& step, const v1::ScopeReport& cluste
   uint64_t writes = 0;
   if (cluster.has_closing()) {
     writes = cluster.closing().writes();
-  } else if (const v1::SeriesReport* series = SeriesOf(step); series != nullptr) {
+  } else if (const v1::SeriesReport* series = ClusterOf(step.series()); series != nullptr) {
     for (const v1::IrregularRow& row : series->irregular()) {
       if (row.closing() && row.row() < static_cast<uint32_t>(series->writes_size())) {
         writes += series->writes(static_cast<int>(row.row()));
@@ -69,7 +52,7 @@ class AddedDistribution {
  public:
   // False where a step does not have one.
   bool Add(const v1::StepReport& step) {
-    const v1::DistributionReport* distribution = DistributionOf(step);
+    const v1::DistributionReport* distribution = ClusterOf(step.distributions());
     if (distribution == nullptr || distribution->from_ns_size() != distribution->count_size()) return false;
     for (int i = 0; i < distribution->from_ns_size(); ++i) {
       counts_[distribution->from_ns(i)] += distribution->count(i);
@@ -95,12 +78,8 @@ class AddedDistribution {
   uint64_t total_ = 0;
 };
 
-bool IsKnown(double writes, double share) {
-  return writes * (1 - share) >= kFewestBeyond * (1 - 1e-12);
-}
-
 void SetPercentiles(const std::vector<const v1::StepReport*>& steps, v1::RunFigures& figures) {
-  const auto writes = static_cast<double>(figures.writes() + figures.closing_writes());
+  const uint64_t writes = figures.writes() + figures.closing_writes();
   double p50_ns = 0;
   double p99_ns = 0;
   double p99_9_ns = 0;
@@ -118,9 +97,9 @@ void SetPercentiles(const std::vector<const v1::StepReport*>& steps, v1::RunFigu
     p99_ns = std::min(added.PercentileNs(99), figures.max_ns());
     p99_9_ns = std::min(added.PercentileNs(99.9), figures.max_ns());
   }
-  if (IsKnown(writes, 0.5) && p50_ns > 0) figures.set_p50_ns(p50_ns);
-  if (IsKnown(writes, 0.99) && p99_ns > 0) figures.set_p99_ns(p99_ns);
-  if (IsKnown(writes, 0.999) && p99_9_ns > 0) figures.set_p99_9_ns(p99_9_ns);
+  if (IsKnown(writes, 50) && p50_ns > 0) figures.set_p50_ns(p50_ns);
+  if (IsKnown(writes, 99) && p99_ns > 0) figures.set_p99_ns(p99_ns);
+  if (IsKnown(writes, 99.9) && p99_9_ns > 0) figures.set_p99_9_ns(p99_9_ns);
 }
 
 void SetFigures(const std::vector<const v1::StepReport*>& steps, v1::RunFigures& figures) {
@@ -174,7 +153,7 @@ struct Second {
 
 // Whole seconds of one step, in order.
 void AddSeconds(const v1::StepReport& step, Histograms histograms, std::vector<Second>& seconds, size_t& left_out) {
-  const v1::SeriesReport* series = SeriesOf(step);
+  const v1::SeriesReport* series = ClusterOf(step.series());
   if (series == nullptr) return;
   const int rows = std::min({series->second_size(), series->writes_size(), series->latency_sum_ns_size()});
   std::set<uint32_t> irregular;
@@ -288,9 +267,8 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
 namespace {
 
 bool HasResponseTimes(const v1::StepReport& step) {
-  return ClusterOf(step)->has_rate() && absl::c_any_of(step.response().series(), [](const v1::SeriesReport& series) {
-           return series.kind() == v1::SCOPE_KIND_CLUSTER && series.latency_sum_ns_size() == series.second_size();
-         });
+  const v1::SeriesReport* const series = ClusterOf(step.response().series());
+  return ClusterOf(step)->has_rate() && series != nullptr && series->latency_sum_ns_size() == series->second_size();
 }
 
 void UseResponseTimes(v1::StepReport& step) {

@@ -1,5 +1,4 @@
 #include <array>
-#include <charconv>
 #include <string>
 #include <vector>
 
@@ -18,16 +17,9 @@ class Line {
   void Clear() { text_.clear(); }
   const std::string& text() const { return text_; }
 
-  template <typename Number>
-  void Add(Number value) {
-    std::array<char, 24> digits;
-    const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-    text_.append(digits.data(), static_cast<size_t>(end - digits.data()));
-    text_ += ',';
-  }
-  void Add(const std::string& cell) {
-    text_ += cell;
-    text_ += ',';
+  template <typename Cell>
+  void Add(const Cell& cell) {
+    absl::StrAppend(&text_, cell, ",");
   }
   void AddUtc(const google::protobuf::Timestamp& moment) {
     if (moment.seconds() != second_ || second_text_.empty()) {

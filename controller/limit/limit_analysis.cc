@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -18,11 +19,6 @@ constexpr double kBurstPercent = 95;
 constexpr int64_t kBurstSteps = 4;
 // An idle host starts no write later than this after it was due.
 constexpr uint64_t kLateStartNs = kNsPerMs;
-
-// What callers felt: response times where there is a rate.
-const v1::LatencyReport& Felt(const v1::ScopeReport& scope) {
-  return scope.has_rate() ? scope.rate().response() : scope.latency();
-}
 
 void SetLatency(const v1::LatencyReport& latency, v1::LimitLatency& point) {
   point.set_avg_ns(latency.avg_ns());
@@ -171,24 +167,22 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
                                                : plan_.workload().qm());
   point.set_measured_ns(report.measured_ns());
 
-  uint64_t writers = 0;
+  const auto writers = std::ranges::distance(OfKind(report.scopes(), v1::SCOPE_KIND_QM));
   const v1::ScopeReport* worst = nullptr;
   std::map<std::string, uint32_t> storages_by_label;
-  for (const v1::ScopeReport& scope : report.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_QM) ++writers;
-    if (scope.kind() == v1::SCOPE_KIND_HOST) {
-      step.hosts.push_back({scope.host(), Felt(scope), scope.latency(), ""});
-      storages_by_label[scope.host()] = scope.storage();
-      const auto& thin = Felt(scope).thin();
-      const bool known = Felt(scope).count() > 0 && std::count(thin.begin(), thin.end(), "p99") == 0;
-      if (known && (worst == nullptr || Felt(scope).p99_ns() > Felt(*worst).p99_ns())) worst = &scope;
-    }
-    if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
-    point.set_iops(scope.iops());
-    SetLatency(Felt(scope), *point.mutable_cluster());
+  for (const v1::ScopeReport& scope : OfKind(report.scopes(), v1::SCOPE_KIND_HOST)) {
+    const v1::LatencyReport& felt = FeltLatency(scope);
+    step.hosts.push_back({scope.host(), felt, scope.latency(), ""});
+    storages_by_label[scope.host()] = scope.storage();
+    if (!IsKnown(felt, "p99")) continue;
+    if (worst == nullptr || felt.p99_ns() > FeltLatency(*worst).p99_ns()) worst = &scope;
+  }
+  if (const v1::ScopeReport* const cluster = ClusterOf(report); cluster != nullptr) {
+    point.set_iops(cluster->iops());
+    SetLatency(FeltLatency(*cluster), *point.mutable_cluster());
   }
   if (worst != nullptr) {
-    SetLatency(Felt(*worst), *point.mutable_worst());
+    SetLatency(FeltLatency(*worst), *point.mutable_worst());
     point.set_worst_host(worst->host());
   }
   for (const v1::HostLoadReport& load : report.load()) {

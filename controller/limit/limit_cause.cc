@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/limit/limit_analysis.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -20,10 +21,6 @@ constexpr double kAlikeFactor = 2;
 
 bool IsLatency(const Criterion& criterion) {
   return InfoOf(criterion.metric).has_service_time;
-}
-
-bool IsThin(const v1::LatencyReport& latency, const std::string& percentile) {
-  return std::find(latency.thin().begin(), latency.thin().end(), percentile) != latency.thin().end();
 }
 
 // The next percentile from `wanted` on that a report has; nothing where it has too few writes for that one.

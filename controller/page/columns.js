@@ -12,10 +12,14 @@ plimsoll.columns = (() => {
   const messageOf = (scope, path) =>
       (path === '' ? scope : path.split('.').reduce((message, name) => message && message[name], scope));
 
-  // Not where nothing was measured, nor a percentile that is known only roughly.
+  // Whether a message has the figure, by the name of its field with or without its unit: not where nothing was
+  // measured, nor a percentile that is known only roughly.
   const isKnown = (message, field) => {
     if (!message) return false;
-    if ('thin' in message) return message.count > 0 && !message.thin.includes(field.replace(/_ns$/, ''));
+    if ('thin' in message) {
+      const measured = 'count' in message ? message.count : message.max_ns;
+      return measured > 0 && !message.thin.includes(field.replace(/_ns$/, ''));
+    }
     return !('averaged_seconds' in message) || message.seconds > 0;
   };
 
@@ -58,6 +62,7 @@ plimsoll.columns = (() => {
   });
 
   return {
+    isKnown,
     // Those of a step's tables, by the names of their groups.
     of: (...names) => table(names.flatMap((name) => groups[name].filter((column) => column.table))),
     // Those of a table with a row for each step.

@@ -1,19 +1,11 @@
-# cmake -DOUT=assets.cc -DFILES=a.css|b.js -P embed.cmake: text files as constants of the program.
-#
-# page/base.css becomes plimsoll::assets::kBaseCss, dygraph.min.js kDygraphMinJs (declared in controller/page/assets.h).
-# A reference to a source map, which a browser's tools would try to load, is cut off.
+# cmake -DOUT=assets.cc -DFILES=a.css|b.js -P embed.cmake: text files as constants of the program, which Asset finds by their
+# names (controller/page/assets.h). A reference to a source map, which a browser's tools would try to load, is cut off.
 string(REPLACE "|" ";" files "${FILES}")
-set(code "// Made by controller/page/embed.cmake.\n#include \"controller/page/assets.h\"\n\nnamespace plimsoll::assets {\n")
+set(texts "")
+set(entries "")
+set(number 0)
 foreach(file IN LISTS files)
   get_filename_component(name "${file}" NAME)
-  string(REGEX REPLACE "[^A-Za-z0-9]" ";" words "${name}")
-  set(constant "k")
-  foreach(word IN LISTS words)
-    string(SUBSTRING "${word}" 0 1 first)
-    string(SUBSTRING "${word}" 1 -1 rest)
-    string(TOUPPER "${first}" first)
-    string(APPEND constant "${first}${rest}")
-  endforeach()
 
   # Either would end, or twist, the element that holds a script.
   file(READ "${file}" text)
@@ -29,8 +21,39 @@ foreach(file IN LISTS files)
   string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" escaped "${hex}")
   string(REGEX REPLACE "\n" "\"\n    \"" escaped "${escaped}")
-  string(APPEND code "constexpr char ${constant}Text[] =\n    \"${escaped}\";\n"
-    "const std::string_view ${constant}(${constant}Text, sizeof(${constant}Text) - 1);\n")
+  string(APPEND texts "constexpr char kText${number}[] =\n    \"${escaped}\";\n")
+  string(APPEND entries "    {\"${name}\", {kText${number}, sizeof(kText${number}) - 1}},\n")
+  math(EXPR number "${number} + 1")
 endforeach()
-string(APPEND code "}  // namespace plimsoll::assets\n")
-file(WRITE "${OUT}" "${code}")
+file(WRITE "${OUT}" "// Made by controller/page/embed.cmake.
+#include \"controller/page/assets.h\"
+
+#include <cstdlib>
+
+namespace plimsoll {
+namespace {
+${texts}
+constexpr struct {
+  std::string_view name;
+  std::string_view text;
+} kAssets[] = {
+${entries}};
+}  // namespace
+
+std::string_view Asset(std::string_view name) {
+  for (const auto& asset : kAssets) {
+    if (asset.name == name) return asset.text;
+  }
+  std::abort();
+}
+
+std::vector<std::string_view> AssetsOf(std::string_view prefix) {
+  std::vector<std::string_view> found;
+  for (const auto& asset : kAssets) {
+    if (asset.name.substr(0, prefix.size()) == prefix) found.push_back(asset.text);
+  }
+  return found;
+}
+
+}  // namespace plimsoll
+")

@@ -38,12 +38,13 @@ std::vector<std::string_view> Joined(std::vector<std::string_view> first, const 
 }  // namespace
 
 std::vector<std::string_view> BaseStyles() {
-  return {assets::kDygraphMinCss, assets::kBaseCss};
+  return {Asset("dygraph.min.css"), Asset("base.css")};
 }
 
 std::vector<std::string_view> BaseScripts() {
-  return {assets::kDygraphMinJs, assets::kBaseJs,  assets::kTermsJs, assets::kFormatJs,      assets::kColumnsJs,
-          assets::kPackJs,       assets::kChartJs, assets::kRangeJs, assets::kPercentilesJs, assets::kWholePageJs};
+  return {Asset("dygraph.min.js"), Asset("base.js"),      Asset("terms.js"), Asset("format.js"),
+          Asset("columns.js"),     Asset("pack.js"),      Asset("chart.js"), Asset("range.js"),
+          Asset("percentiles.js"), Asset("whole_page.js")};
 }
 
 std::string EscapeHtml(const std::string& text) {
@@ -117,7 +118,7 @@ std::string RenderHtmlPage(const HtmlPage& page) {
   add("</script>\n<script type=\"application/json\" id=\"data\">");
   add(JsonForScript(page.data));
   add("</script>\n<!--\n");
-  add(assets::kDygraphsLicenceTxt);
+  add(Asset("dygraphs_licence.txt"));
   add("-->\n");
   for (const std::string_view script : scripts) {
     add("<script>");

@@ -12,8 +12,9 @@ plimsoll.page = (() => {
   const timePlace = el('div');
   const rangePlace = el('div', {class: 'range-place'});
   const state = {step: null, kind: null, range: null, charts: []};
-  // Shown before another one is chosen: the answer of a search.
-  const first = steps.find((step) => report.limit && step.step.number === report.limit.step) || steps[0];
+  // Shown before another one is chosen: the one that is the answer.
+  const {answerStep} = plimsoll.kindOf(report);
+  const first = steps.find((step) => answerStep && step.step.number === answerStep(report)) || steps[0];
 
   // Every chart that is on the page now.
   const charts = () => plimsoll.chartsNow(state.charts);
@@ -76,12 +77,10 @@ plimsoll.page = (() => {
     document.getElementById('top').append(plimsoll.summary.heading(report));
     const sheet = plimsoll.sheet(report, configuration, steps, ha);
     const sweep = plimsoll.summary.sweep(steps);
-    const drill = ha === null ? null : plimsoll.ha.sections(ha);
-    const search = plimsoll.limit.sections(report);
+    const kinds = plimsoll.kinds.map((kind) => kind.sections({report, ha})).filter((kind) => kind !== null);
     const parts = [
       sheet.element, plimsoll.summary.verdict(report),
-      el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...(drill === null ? [] : drill.elements),
-      ...search.elements, ...plimsoll.placement.sections(report),
+      el('nav', {class: 'parts', 'aria-label': 'Parts of this page'}, links), ...kinds.flatMap((kind) => kind.elements),
       steps.length === 0 ? null : el('div', {class: 'bar'}, chooser(), timePlace, rangePlace), keyPlace, sweep.element,
       plimsoll.planOptions(configuration), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
@@ -91,10 +90,10 @@ plimsoll.page = (() => {
         'MB is 10\u2076 bytes. Latency is the time of the write call, unless it is labelled response time. Times of ' +
             'day are UTC, by the controller\u2019s clock. \u2013: not known, or too few writes for this percentile. ' +
             'Point at a dotted word, or focus it, to see what it means.'));
-    state.sweep = [...search.charts, ...sweep.charts];
+    state.sweep = [...kinds.flatMap((kind) => kind.charts || []), ...sweep.charts];
     for (const chart of state.sweep) chart.draw();
-    if (drill !== null) drill.redraw();
-    Object.assign(state, {drill, sheet});
+    kinds.forEach(({redraw}) => redraw && redraw());
+    state.sheet = sheet;
     if (steps.length > 0)
       showStep(first);
     else

@@ -1,6 +1,15 @@
 // The report as the page's parts want it: steps, scopes, series in numbers.
 'use strict';
 
+// The kinds of run with a section of their own, in the order of their parts on the page; the script of each adds it:
+// - of: whether a report is of the kind; title
+// - sections: its parts of the page as {elements, charts, redraw}, the latter two where it has them; null: it has no
+// part
+// - where it has them: answer, above the criteria; answerStep, shown first; sheet, what the printed sheet has of it;
+//   stepName; stepTitle, null where it is that of a log run
+plimsoll.kinds = [];
+plimsoll.kindOf = (report) => plimsoll.kinds.find((kind) => kind.of(report)) || {title: 'Run'};
+
 plimsoll.model = (() => {
   const NS_PER_S = 1e9;
   const COLUMNS = ['second', 'writes', 'bytes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns'];
@@ -106,19 +115,12 @@ plimsoll.model = (() => {
       return this.unpackedDistributions;
     }
 
-    // "Step 2 of 4: 64 KiB, repetition 2"; of a search "Step 7 of 21: search, 480 writes/s per queue manager".
+    // "Step 2 of 4: 64 KiB, repetition 2".
     title() {
       const {report, step} = this;
-      if (step.purpose) {
-        const load = step.rate_per_second ? plimsoll.format.rate(step.rate_per_second) + ' writes/s per queue manager' :
-            step.queue_managers           ? plimsoll.format.plural(step.queue_managers, 'queue manager') + ' per host' :
-                                            'no target rate';
-        return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + load;
-      }
-      if (report.placement) {
-        return 'Step ' + step.number + ' of ' + report.placement.steps.length + ': ' +
-            (step.down_host ? step.down_host + ' down' : 'all hosts up');
-      }
+      const {stepTitle} = plimsoll.kindOf(report);
+      const ofKind = stepTitle ? stepTitle(report, step) : null;
+      if (ofKind !== null) return ofKind;
       const repeat = Math.max(report.plan ? report.plan.repeat || 1 : 1, 1);
       const planned = repeat * (report.plan ? report.plan.block_size_bytes.length : 0);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
@@ -150,8 +152,7 @@ plimsoll.model = (() => {
 
   // A percentile of a LatencyReport for people; a dash where it is known only roughly.
   const percentile = (latency, name, text) =>
-      (!latency || latency.count === 0 || latency.thin.includes(name) ? plimsoll.format.DASH :
-                                                                        text(latency[name + '_ns']));
+      (plimsoll.columns.isKnown(latency, name) ? text(latency[name + '_ns']) : plimsoll.format.DASH);
 
   // The series' colours and dashes, by number: eight colours, then again with dashes.
   const color = (number) => 's' + (number % 8 + 1);

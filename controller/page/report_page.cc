@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,12 +18,12 @@
 #include "controller/page/html_page.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/util/field_mask_util.h"
 
 namespace plimsoll {
-namespace {
 
-// Adds the fields of `from` to `to`, all but some.
 void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,
              google::protobuf::Message& to) {
   google::protobuf::FieldMask mask;
@@ -31,127 +32,6 @@ void CopyBut(const google::protobuf::Message& from, const std::set<std::string>&
     if (left_out.count(type.field(i)->name()) == 0) mask.add_paths(type.field(i)->name());
   }
   google::protobuf::util::FieldMaskUtil::MergeMessageTo(from, mask, {}, &to);
-}
-
-// Names by number, in the order in which they come.
-class NameNumbers {
- public:
-  int64_t Of(const std::string& name) {
-    const auto [found, added] = numbers_.emplace(name, static_cast<int64_t>(names_.size()));
-    if (added) names_.push_back(name);
-    return found->second;
-  }
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::map<std::string, int64_t> numbers_;
-  std::vector<std::string> names_;
-};
-
-int64_t Micros(bool known, int64_t ns) {
-  return known ? ns / kNsPerUs : -1;
-}
-
-const v1::HaTakeoverReport* WorstOf(const v1::HaRoundReport& round) {
-  const auto rank = [](const v1::HaTakeoverReport& one) {
-    const v1::HaFindings& found = one.findings();
-    const bool failed =
-        one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE || found.lost() + found.split_brain() + found.released_late() > 0;
-    return std::pair(failed, one.gap().ns());
-  };
-  const v1::HaTakeoverReport* worst = nullptr;
-  for (const v1::HaTakeoverReport& one : round.takeovers()) {
-    if (worst == nullptr || rank(*worst) < rank(one)) worst = &one;
-  }
-  return worst;
-}
-
-class TakeoverColumns {
- public:
-  void Add(const v1::HaRoundReport& round, const v1::HaTakeoverReport& one) {
-    const auto add = [this](const std::string& name, int64_t value) { columns_[name].push_back(value); };
-    // No phase is shorter than nothing: what the clocks' error leaves of it.
-    const auto time = [&add](const std::string& name, bool known, const v1::HaSpan& span) {
-      const int64_t low_ns = std::max<int64_t>(span.ns() - span.error_ns(), 0);
-      const int64_t high_ns = std::max<int64_t>(span.ns() + span.error_ns(), 0);
-      add(name, Micros(known, low_ns + (high_ns - low_ns) / 2));
-      add(absl::StrCat(name, "_error"), Micros(known, (high_ns - low_ns) / 2));
-    };
-    add("round", round.number());
-    add("qm", one.qm());
-    add("fault", faults_.Of(EnumName(*v1::HaFaultKind_descriptor(), round.fault())));
-    add("outcome", outcomes_.Of(EnumName(*v1::HaTakeoverOutcome_descriptor(), one.outcome())));
-    add("old_host", hosts_.Of(one.old_host()));
-    add("new_host", hosts_.Of(one.new_host()));
-    add("doubtful", round.reasons().empty() ? 0 : 1);
-    add("lost", static_cast<int64_t>(std::min<uint64_t>(one.findings().lost(), kMaxPacked)));
-    add("split_brain", one.findings().split_brain() > 0 ? 1 : 0);
-    add("released_late", one.findings().released_late() > 0 ? 1 : 0);
-    time("gap", one.has_gap(), one.gap());
-    time("free", one.has_to_free(), one.to_free());
-    time("granted", one.has_to_granted(), one.to_granted());
-    time("replayed", one.has_to_replayed(), one.to_replayed());
-    time("first_write", one.has_to_first_write(), one.to_first_write());
-    time("takeover", one.has_takeover(), one.takeover());
-  }
-
-  void Write(JsonWriter& json) const {
-    const auto names = [&json](const char* key, const NameNumbers& numbers) {
-      json.Key(key);
-      json.BeginArray();
-      for (const std::string& name : numbers.names()) json.String(name);
-      json.EndArray();
-    };
-    names("hosts", hosts_);
-    names("faults", faults_);
-    names("outcomes", outcomes_);
-    for (const auto& [name, column] : columns_) {
-      json.Key(name);
-      json.String(PackColumn(column));
-    }
-  }
-
- private:
-  NameNumbers hosts_;
-  NameNumbers faults_;
-  NameNumbers outcomes_;
-  std::map<std::string, std::vector<int64_t>> columns_;
-};
-
-}  // namespace
-
-void WriteHaPageData(const v1::HaReport& report, int limit, JsonWriter& json) {
-  v1::HaReport bare;
-  CopyBut(report, {"rounds", "pictures"}, bare);
-  // The page reads them, of a report without them too.
-  bare.mutable_findings();
-  int64_t count = 0;
-  for (const v1::HaRoundReport& round : report.rounds()) count += round.takeovers_size();
-  const bool worst = count > limit;
-  TakeoverColumns columns;
-  for (const v1::HaRoundReport& round : report.rounds()) {
-    if (worst) {
-      if (const v1::HaTakeoverReport* one = WorstOf(round); one != nullptr) columns.Add(round, *one);
-      continue;
-    }
-    for (const v1::HaTakeoverReport& one : round.takeovers()) columns.Add(round, one);
-  }
-  json.BeginObject();
-  json.Key("report");
-  WriteJson(bare, json);
-  json.Key("takeovers");
-  json.BeginObject();
-  json.Key("of");
-  json.Int(count);
-  json.Key("worst");
-  json.Bool(worst);
-  columns.Write(json);
-  json.EndObject();
-  json.Key("pictures");
-  json.BeginArray();
-  for (const v1::HaPicture& picture : report.pictures()) WriteJson(picture, json);
-  json.EndArray();
-  json.EndObject();
 }
 
 namespace {
@@ -229,7 +109,7 @@ class PageData {
     json_.BeginArray();
     for (const v1::StepReport& step : report_.steps()) WriteStep(step);
     json_.EndArray();
-    if (report_.has_ha()) {
+    if (RunKindOf(report_) == RunKind::kHa) {
       json_.Key("ha");
       WriteHaPageData(report_.ha(), limits_.takeovers, json_);
     }
@@ -245,11 +125,8 @@ class PageData {
   // Notes those series of a step that are not at the same time those of a larger scope.
   void AddShown(const AllSeries& all) {
     std::map<std::string, int> qms;
-    int storages = 0;
-    for (const v1::SeriesReport& series : all) {
-      if (IsQm(series)) ++qms[series.host()];
-      if (series.kind() == v1::SCOPE_KIND_STORAGE) ++storages;
-    }
+    const auto storages = std::ranges::distance(OfKind(all, v1::SCOPE_KIND_STORAGE));
+    for (const v1::SeriesReport& series : OfKind(all, v1::SCOPE_KIND_QM)) ++qms[series.host()];
     for (const v1::SeriesReport& series : all) {
       if (IsQm(series) && qms[series.host()] == 1) continue;
       if (series.kind() == v1::SCOPE_KIND_STORAGE && storages == 1) continue;
@@ -264,8 +141,8 @@ class PageData {
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
       for (const v1::StepReport& step : report_.steps()) {
         for (const auto* const all : {&step.response().distributions(), &step.distributions()}) {
-          for (const v1::DistributionReport& distribution : *all) {
-            if (distribution.kind() != kind || distribution.from_ns_size() > left) continue;
+          for (const v1::DistributionReport& distribution : OfKind(*all, kind)) {
+            if (distribution.from_ns_size() > left) continue;
             left -= distribution.from_ns_size();
             distributions_.insert(&distribution);
           }
@@ -383,9 +260,8 @@ class PageData {
     std::set<uint32_t> seconds;
     if (wide_rows_ <= limits_.wide_rows) return seconds;
     std::vector<const v1::SeriesReport*> parts;
-    const v1::SeriesReport* cluster = nullptr;
+    const v1::SeriesReport* const cluster = ClusterOf(all);
     for (const v1::SeriesReport& series : all) {
-      if (series.kind() == v1::SCOPE_KIND_CLUSTER) cluster = &series;
       if (series.kind() != v1::SCOPE_KIND_CLUSTER && !IsQm(series) && shown_.count(&series) > 0)
         parts.push_back(&series);
     }
@@ -547,14 +423,6 @@ std::string VerdictInTitle(const v1::VerdictReport& verdict) {
   }
 }
 
-// What the page is about: "HA drill".
-const char* KindWord(const v1::Report& report) {
-  return report.has_ha()          ? "HA drill"
-         : report.has_limit()     ? "search for the limit"
-         : report.has_placement() ? "placement"
-                                  : "run";
-}
-
 }  // namespace
 
 std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
@@ -564,15 +432,17 @@ std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
 std::string RenderReportPage(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   HtmlPage page;
-  page.title = absl::StrCat(VerdictInTitle(report.verdict()), KindWord(report), " ",
+  page.title = absl::StrCat(VerdictInTitle(report.verdict()), FactsOf(RunKindOf(report)).title, " ",
                             run.name().empty() ? run.id() : run.name(), " \u2013 Plimsoll");
-  page.body = assets::kReportHtml;
-  page.styles = {assets::kReportCss};
-  page.scripts = {
-      assets::kReportModelJs,   assets::kReportSummaryJs, assets::kReportPlanJs,      assets::kReportSheetJs,
-      assets::kReportFiguresJs, assets::kReportHeatJs,    assets::kReportTimeJs,      assets::kReportDistributionJs,
-      assets::kReportStallsJs,  assets::kReportHostsJs,   assets::kReportLoadJs,      assets::kReportHaPictureJs,
-      assets::kReportHaJs,      assets::kReportLimitJs,   assets::kReportPlacementJs, assets::kReportJs};
+  page.body = Asset("report.html");
+  page.styles = {Asset("report.css")};
+  page.scripts = {Asset("report_model.js"), Asset("report_summary.js"),      Asset("report_plan.js"),
+                  Asset("report_sheet.js"), Asset("report_figures.js"),      Asset("report_heat.js"),
+                  Asset("report_time.js"),  Asset("report_distribution.js"), Asset("report_stalls.js"),
+                  Asset("report_hosts.js"), Asset("report_load.js")};
+  // One of each kind of run, which adds itself to the page.
+  for (const std::string_view script : AssetsOf("kind_")) page.scripts.push_back(script);
+  page.scripts.push_back(Asset("report.js"));
   page.data = ReportPageData(report);
   return RenderHtmlPage(page);
 }

@@ -1,6 +1,9 @@
 // The report as report.html, and the JSON that the page is made from.
 #pragma once
 
+#include <google/protobuf/message.h>
+
+#include <set>
 #include <string>
 
 #include "controller/render/json.h"
@@ -46,6 +49,10 @@ std::string ReportPageData(const v1::Report& report, const PageLimits& limits = 
 // The page that shows a report (docs/reading.md): a pure function of it. Figures are those of report.json. Where a run
 // is so long that its seconds would make the page too large, series are thinned (PageLimits).
 std::string RenderReportPage(const v1::Report& report);
+
+// Adds the fields of `from` to `to`, all but some.
+void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,
+             google::protobuf::Message& to);
 
 // Writes one value:
 //   {"report": the section as in report.json, without rounds and pictures,

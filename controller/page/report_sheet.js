@@ -5,6 +5,7 @@
 
 plimsoll.sheet = (report, rows, steps, ha) => {
   const {el, format, model, summary} = plimsoll;
+  const {sheet, stepName} = plimsoll.kindOf(report);
   // Between the margins of A4 and of letter, in pixels.
   const PAPER = {width: 680, height: 920};
   const MOST = {steps: 6, criteria: 12, reasons: 4, groups: 5, names: 8, rows: 10, text: 240};
@@ -59,12 +60,11 @@ plimsoll.sheet = (report, rows, steps, ha) => {
         (criteria.length > 0 ? 'Criteria with their worst values, and figures by step. ' : 'Figures by step. ') +
             caption(),
         [
-          {title: '', head: true}, ...steps.map((step) => ({
-                                                  title: 'Step ' + step.step.number + ', ' +
-                                                      (!report.placement ? format.size(step.step.block_size_bytes) :
-                                                           step.step.down_host ? step.step.down_host + ' down' :
-                                                                                 'all hosts up')
-                                                })),
+          {title: '', head: true},
+          ...steps.map((step) => ({
+                         title: 'Step ' + step.step.number + ', ' +
+                             (stepName ? stepName(step.step) : format.size(step.step.block_size_bytes))
+                       })),
           ...(runWide ? [{title: 'Run'}] : [])
         ],
         [...rows, ...figures]);
@@ -107,7 +107,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                 ...(remarks ? [{title: 'Remark', text: true}] : [])
               ],
               criteria.map((one) => [nameOf(one), outcome(one), ...(remarks ? [remark(one)] : [])])),
-      ha !== null && ha.report.phases.length > 0 ? plimsoll.ha.phaseTable(ha.report) : null
+      sheet ? sheet({ha}) : null
     ];
   };
 

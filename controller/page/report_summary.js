@@ -20,16 +20,9 @@ plimsoll.summary = (() => {
     return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');
   };
 
-  // What the page is about.
-  const kind = (report) =>
-      (report.plan && report.plan.ha ? 'HA drill' :
-           report.limit              ? 'Search for the limit' :
-           report.placement          ? 'Placement' :
-                                       'Run');
-
   const heading = (report) => {
     const {run} = report;
-    const what = kind(report) + ' ';
+    const what = plimsoll.kindOf(report).title + ' ';
     // A run without a name is called by its id, which then is not repeated.
     const facts = run.id === '' ?
         [run.state_reason] :
@@ -95,6 +88,7 @@ plimsoll.summary = (() => {
     }
     const criteria = judged ? judged.criteria : [];
     const rows = criteria.flatMap(criterionRows);
+    const {answer} = plimsoll.kindOf(report);
     if (judged && judged.remark) lines.unshift(el('p', {}, el('strong', {}, judged.remark)));
     return el(
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-labelledby': 'verdict-title'},
@@ -103,8 +97,7 @@ plimsoll.summary = (() => {
            judged && judged.outcome === 'done' ? el('span', {class: 'soft'}, ' (no criteria)') : null,
            judged && judged.scope ? el('span', {}, ' ' + judged.scope) : null,
            judged && judged.cause ? el('span', {class: 'cause'}, judged.cause) : null),
-        el('div', {class: 'because'},
-           report.placement ? el('p', {class: 'answer'}, el('strong', {}, report.placement.answer)) : null,
+        el('div', {class: 'because'}, answer ? el('p', {class: 'answer'}, el('strong', {}, answer(report))) : null,
            rows.length === 0 ? null :
                                plimsoll.table(
                                    'Criteria',
@@ -254,7 +247,7 @@ plimsoll.summary = (() => {
       xTicks: () => sizes.map((size) => ({v: Math.log2(size), label: format.size(size)})),
       ...options,
     });
-    const known = (id) => (cluster) => (felt(cluster).thin.includes(id) ? null : felt(cluster)[id + '_ns']);
+    const known = (id) => (cluster) => (plimsoll.columns.isKnown(felt(cluster), id) ? felt(cluster)[id + '_ns'] : null);
     const what = steps.some((step) => step.cluster.rate) ? 'response time' : 'service time';
     return [
       chart({

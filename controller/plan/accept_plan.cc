@@ -11,11 +11,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/field_rules.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/placement.h"
+#include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
+#include "controller/plan/plan_schema.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -176,10 +181,14 @@ uint64_t LargestWriteOf(const v1::TestPlan& plan) {
   return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
 }
 
-std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
+namespace {
+
+// What keeps the plan from being an acceptance, beyond the problems of its parts' plans.
+std::vector<std::string> OwnProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
-  if (plan.has_ha()) add("ha and accept are both given: a plan is either a drill or an acceptance");
+  if (RunKindOf(plan) != RunKind::kAccept)
+    add("ha and accept are both given: a plan is either a drill or an acceptance");
   const auto& parts = plan.accept().parts();
   if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
     add("--parts (accept.parts): a part is listed twice; list each once");
@@ -252,7 +261,31 @@ std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
   return problems;
 }
 
-namespace {
+// Beyond that the problems of its parts' plans.
+std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
+  std::vector<std::string> problems = OwnProblems(plan);
+  if (RunKindOf(plan) != RunKind::kAccept) return problems;
+  const bool has_search = problems.empty() && HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  // The parts are checked as what they are: a run and a search.
+  for (std::string& problem : PlanProblems(LoadPlanOf(plan))) problems.push_back(std::move(problem));
+  if (!has_search) return problems;
+  const v1::TestPlan search = SearchPlanOf(plan);
+  if (search.criteria().empty()) return problems;  // what is wrong with them is named
+  for (const std::string& problem : PlanProblems(search)) {
+    problems.push_back(
+        absl::StrReplaceAll(problem, {{FieldName<v1::TestPlan>(v1::TestPlan::kDurationNsFieldNumber),
+                                       FieldName<v1::AcceptPlan>(v1::AcceptPlan::kSearchStepNsFieldNumber)}}));
+  }
+  return problems;
+}
+
+WritingTime AcceptWriting(const v1::TestPlan& plan) {
+  const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
+  const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  const int64_t run_ns =
+      (load ? WritingTimeOf(LoadPlanOf(plan)).ns : 0) + (limit ? WritingTimeOf(SearchPlanOf(plan)).ns : 0);
+  return {plan.accept().runs() * run_ns, limit || plan.until_steady_ns() > 0};
+}
 
 // What is particular to one kind of storage: values, and whole lines of comments.
 struct Storage {
@@ -392,5 +425,19 @@ const std::vector<ReadyPlan>& ReadyAcceptPlans() {
   };
   return kPlans;
 }
+
+constinit const PlanKind kAcceptPlanKind{
+    .kind = RunKind::kAccept,
+    // An acceptance has a search, whether the plan changes anything about it or not.
+    .fill = [](v1::TestPlan& plan) { kLimitPlanKind.fill(plan); },
+    .problems = AcceptPlanProblems,
+    .of_parts = true,
+    .writing = AcceptWriting,
+    .of = "an acceptance of ",
+    .reference = R"(
+An acceptance of storage, for `plimsoll accept` ([accept.md](accept.md)). The load is the plan's own; the search is that of `limit`, with
+steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria; where a host has no rate, one of them on `max`,
+`stalls` or `longest_stall`. `plimsoll plan example --accept` prints such a plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
+)"};
 
 }  // namespace plimsoll

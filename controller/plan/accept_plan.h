@@ -28,9 +28,6 @@ v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
 // The largest write of load and search, in bytes; of a placement, that of its queue managers. 0: none is given.
 uint64_t LargestWriteOf(const v1::TestPlan& plan);
 
-// What keeps the plan from being an acceptance, beyond the problems of its parts' plans; one line each.
-std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan);
-
 // Plans for `plimsoll accept` that are ready but for hosts, directory and rate, by name, with a line about each.
 struct ReadyPlan {
   const char* name;

@@ -8,19 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/histogram.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
 
 // A trend needs five whole seconds (MakeTrend), a worst second one.
 constexpr int64_t kLeastTrendNs = 5 * kNsPerSecond;
-// Fewer writes beyond a percentile show nothing of it (docs/plan.md, "Percentiles and chance").
-constexpr double kWritesBeyond = 10;
 constexpr char kDuration[] = "--duration (duration)";
 constexpr char kRequire[] = "--require (criteria)";
 
@@ -52,7 +52,7 @@ class CriteriaChecker {
       workloads_.push_back(EffectiveWorkload(plan, host));
     }
     // The answer of a search is measured for longer.
-    if (plan.has_limit()) step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
+    step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
   }
 
   // Why no run of the plan could show that the criterion is met; empty: one could.
@@ -127,7 +127,7 @@ class CriteriaChecker {
 
   std::string ThinPercentile(const Criterion& criterion) const {
     const double rate = LeastWritesPerSecond(criterion.scope);
-    const double needed = kWritesBeyond / (1 - criterion.percentile / 100);
+    const double needed = kNeededBeyond / (1 - criterion.percentile / 100);
     const double seconds = static_cast<double>(step_ns_) / static_cast<double>(kNsPerSecond);
     const double writes = rate * seconds;
     // Rounding decides nothing here, nor does chance: the report does.

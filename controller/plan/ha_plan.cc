@@ -14,12 +14,21 @@
 #include "common/page_stamp.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/criteria_check.h"
+#include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
 
 namespace plimsoll {
 namespace {
+
+// An agent's lease in a drill, beyond the longest takeover that is waited for.
+constexpr int64_t kHaSpareLeaseNs = 30 * kNsPerSecond;
+// How long a host may take to return, and how much longer than its agent's lease at least.
+constexpr int64_t kHaRestoreNs = 300 * kNsPerSecond;
+constexpr int64_t kHaSpareRestoreNs = 60 * kNsPerSecond;
 
 constexpr int64_t kHangMarginNs = kNsPerSecond;
 constexpr int64_t kTakeoverMarginNs = kNsPerSecond;
@@ -329,6 +338,28 @@ std::vector<std::string> DescribeDrill(const v1::TestPlan& plan) {
   };
 }
 
+namespace {
+
+// What a drill has other defaults for, and its hosts, which the pairs name.
+void FillHaDefaults(v1::TestPlan& plan) {
+  FillMessage(*plan.mutable_ha());
+  if (!plan.has_lease_ns()) plan.set_lease_ns(plan.ha().takeover_limit_ns() + kHaSpareLeaseNs);
+  if (!plan.ha().has_restore_limit_ns()) {
+    plan.mutable_ha()->set_restore_limit_ns(std::max(kHaRestoreNs, plan.lease_ns() + kHaSpareRestoreNs));
+  }
+  if (plan.criteria().empty()) {
+    for (const char* criterion : {"lost==0", "split_brain==0"}) plan.add_criteria(criterion);
+    if (AnyTakeover(plan.ha())) plan.add_criteria("takeover_max<60s");
+  }
+  std::set<std::string> listed;
+  for (const v1::HostSpec& host : plan.hosts()) listed.insert(WithPort(host.address()));
+  for (const std::string& pair : plan.ha().pairs()) {
+    for (const std::string& address : PairHosts(pair)) {
+      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
+    }
+  }
+}
+
 std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan) {
   std::vector<std::string> problems;
   CheckPairs(plan, problems);
@@ -338,6 +369,8 @@ std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan) {
   for (std::string& problem : HaCriteriaProblems(plan)) problems.push_back(std::move(problem));
   return problems;
 }
+
+}  // namespace
 
 v1::HostPlan MakeHaHostPlan(const v1::TestPlan& plan, size_t host, const std::vector<std::string>& labels,
                             const std::string& run_id, const std::string& run_token, int64_t frame_interval_ns) {
@@ -381,5 +414,23 @@ v1::LogWorkload HaFilledWorkload(const v1::TestPlan& plan, size_t host) {
   workload.set_qm(qms);
   return workload;
 }
+
+constinit const PlanKind kHaPlanKind{.kind = RunKind::kHa,
+                                     .fill = FillHaDefaults,
+                                     .problems = HaPlanProblems,
+                                     .spell_criterion =
+                                         [](const std::string& text) {
+                                           const absl::StatusOr<HaCriterion> criterion = ParseHaCriterion(text);
+                                           return criterion.ok() ? criterion->text : text;
+                                         },
+                                     .of = "a drill of ",
+                                     .no_rounds = "a drill has rounds of its own, of one fault each",
+                                     .reference = R"(
+An HA drill, for `plimsoll ha` ([ha.md](ha.md)). Hosts that are not in `hosts` are added from the pairs. `lease` is 30 seconds longer
+than `takeover_limit` where it is not given, and the criteria are `lost==0`, `split_brain==0` and `takeover_max<60s`.
+)",
+                                     .reference_end = R"(
+On the command line `--do FAULT=COMMAND` and `--undo FAULT=COMMAND` give the same, split at blanks outside quotes ([ha.md](ha.md#faults)).
+)"};
 
 }  // namespace plimsoll

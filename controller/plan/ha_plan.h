@@ -21,7 +21,7 @@ struct HaPair {
   uint32_t qms = 1;
 };
 
-// In the order of the plan, which HaPlanProblems has passed.
+// In the order of the plan, which has no problems.
 std::vector<HaPair> HaPairs(const v1::TestPlan& plan);
 
 // As a plan spells it: "server-restart".
@@ -57,9 +57,6 @@ int64_t TakeoverWaitNs(const v1::HaPlan& plan);
 
 // What a checked drill does, one line each: where it writes, how much, its faults, and how long it takes.
 std::vector<std::string> DescribeDrill(const v1::TestPlan& plan);
-
-// What keeps a plan with its defaults from being a drill, one line each. Empty: nothing.
-std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan);
 
 // One host's part of a checked drill. `run_token` is 16 bytes.
 v1::HostPlan MakeHaHostPlan(const v1::TestPlan& plan, size_t host, const std::vector<std::string>& labels,

@@ -19,6 +19,8 @@
 #include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -56,9 +58,8 @@ class PlacementChecker {
   explicit PlacementChecker(const v1::TestPlan& plan) : plan_(plan) {}
 
   std::vector<std::string> Run() {
-    if (plan_.has_ha() || plan_.has_limit()) {
-      Add("placement: ", plan_.has_ha() ? "an HA drill" : "a search for the highest load",
-          " has none; give each its own plan");
+    if (const RunKind kind = RunKindOf(plan_); kind != RunKind::kPlacement) {
+      Add("placement: ", FactsOf(kind).noun, " has none; give each its own plan");
       return problems_;
     }
     CheckWholePlan();
@@ -411,5 +412,15 @@ std::vector<std::string> DescribePlacement(const v1::TestPlan& plan) {
   lines.push_back(absl::StrCat("  in all: ", FormatSizeForPeople(total_bytes)));
   return lines;
 }
+
+constinit const PlanKind kPlacementPlanKind{
+    .kind = RunKind::kPlacement,
+    .steps = PlacementSteps,
+    .no_rounds = "the rates of a placement make its IO/s steady, whatever the storage does",
+    .reference = R"(
+Queue managers with a home and a standby host ([placement.md](placement.md)); `plimsoll plan example --placement` prints such a plan.
+Each element is a map of these keys. It replaces `qm`, and the step for each block size; `hosts` may be left out. Every
+queue manager needs a rate, which is a criterion of its own; other criteria are for all block sizes, and `hosts` and `fairness` are none.
+)"};
 
 }  // namespace plimsoll

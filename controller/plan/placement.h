@@ -11,11 +11,6 @@
 
 namespace plimsoll {
 
-// Whether the plan has one.
-inline bool HasPlacement(const v1::TestPlan& plan) {
-  return !plan.placement().empty();
-}
-
 // Gives addresses their ports, the queue managers the block size and the rate that they do not have of their own, and
 // the plan its hosts where it lists none. Of a plan that has its other defaults.
 void FillPlacement(v1::TestPlan& plan);

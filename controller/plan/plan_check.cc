@@ -9,18 +9,17 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
-#include "controller/plan/accept_plan.h"
 #include "controller/plan/criteria_check.h"
-#include "controller/plan/ha_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -37,31 +36,16 @@ constexpr int64_t kLeastRoundNs = kNsPerSecond;
 constexpr int kMaxCriteria = 1000;
 // More need not be found to report 20 of them.
 constexpr size_t kMostProblems = 1000;
-// Fewer steps bracket no limit.
-constexpr int64_t kLeastSearchSteps = 6;
 constexpr int64_t kHourNs = 3600 * kNsPerSecond;
 constexpr int64_t kDayNs = 24 * kHourNs;
 constexpr int64_t kMaxTotalNs = 3650 * kDayNs;
 
-// "--file-size (workload.file_size)", or the key alone where there is no option.
-std::string NameOf(const Descriptor& type, int number) {
-  const FieldDescriptor& field = *type.FindFieldByNumber(number);
-  const char* const section = &type == Workload::descriptor()         ? "workload."
-                              : &type == v1::HaPlan::descriptor()     ? "ha."
-                              : &type == v1::LimitPlan::descriptor()  ? "limit."
-                              : &type == v1::AcceptPlan::descriptor() ? "accept."
-                                                                      : "";
-  const std::string key = absl::StrCat(section, FieldKey(field));
-  const std::string& flag = RuleOf(field).flag();
-  return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
-}
-
 std::string WorkloadName(int number) {
-  return NameOf(*Workload::descriptor(), number);
+  return FieldName<Workload>(number);
 }
 
 std::string PlanName(int number) {
-  return NameOf(*Plan::descriptor(), number);
+  return FieldName<Plan>(number);
 }
 
 class Checker {
@@ -73,8 +57,9 @@ class Checker {
     // Rules that tie values together mean little where a value alone is wrong.
     if (!problems_.empty()) return problems_;
     CheckHosts();
-    if (plan_.has_accept()) {
-      CheckAccept();
+    for (const PlanKind* const kind : kPlanKinds) {
+      if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
+      for (const std::string& problem : kind->problems(plan_)) AddNew(problem);
       return problems_;
     }
     const bool placed = HasPlacement(plan_);
@@ -86,12 +71,11 @@ class Checker {
       dirs_once = CheckDirOnce(host.workload(), " on " + host.address()) && dirs_once;
     }
     if (of_placement.empty() && dirs_once) CheckWorkloads();
-    if (plan_.has_ha()) {
-      for (const std::string& problem : HaPlanProblems(plan_)) Add(problem);
-    } else {
-      CheckCriteria();
+    if (PlanKindOf(plan_).spell_criterion == nullptr) CheckCriteria();
+    for (const PlanKind* const kind : kPlanKinds) {
+      if (kind->problems == nullptr || !HasSection(plan_, kind->kind)) continue;
+      for (const std::string& problem : kind->problems(plan_)) Add(problem);
     }
-    if (plan_.has_limit() && !placed) CheckLimit();
     return problems_;
   }
 
@@ -113,7 +97,7 @@ class Checker {
       for (int n = 0; n < CountOf(field, message); ++n) {
         if (KindOf(field) != ValueKind::kMessage) {
           const auto value = ParseValue(field, FormatValue(field, message, n));
-          if (!value.ok()) Add(NameOf(type, field.number()), where, ": ", value.status().message());
+          if (!value.ok()) Add(FieldName(type, field.number()), where, ": ", value.status().message());
         } else if (field.is_repeated()) {
           const Message& item = message.GetReflection()->GetRepeatedMessage(message, &field, n);
           CheckRanges(item, absl::StrCat(" of ", FieldKey(field), " #", n + 1));
@@ -181,7 +165,7 @@ class Checker {
 
   void CheckArrival(const Workload& workload, const std::string& where) {
     if (workload.arrival() != v1::ARRIVAL_POISSON || workload.rate_per_second() > 0) return;
-    if (plan_.has_limit() && plan_.limit().over() == v1::LIMIT_OVER_RATE) return;
+    if (plan_.limit().over() == v1::LIMIT_OVER_RATE) return;
     if (HasPlacement(plan_)) return;  // each of its queue managers has a rate
     Add(WorkloadName(Workload::kArrivalFieldNumber), " poisson", where, " needs a rate: give ",
         WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
@@ -269,10 +253,8 @@ class Checker {
   void CheckUntilSteady() {
     const std::string name = PlanName(Plan::kUntilSteadyNsFieldNumber);
     const std::string length = absl::StrCat(name, " ", FormatReadableDuration(plan_.until_steady_ns()));
-    if (plan_.has_limit()) return Add(name, ": a search chooses its steps itself; leave it out");
-    if (plan_.has_ha()) return Add(name, ": a drill has rounds of its own, of one fault each; leave it out");
-    if (HasPlacement(plan_)) {
-      return Add(name, ": the rates of a placement make its IO/s steady, whatever the storage does; leave it out");
+    if (const char* const why = PlanKindOf(plan_).no_rounds; why != nullptr) {
+      return Add(name, ": ", why, "; leave it out");
     }
     if (plan_.duration_ns() < kLeastRoundNs) {
       return Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatReadableDuration(plan_.duration_ns()),
@@ -300,24 +282,6 @@ class Checker {
     }
   }
 
-  // The parts are checked as what they are: a run and a search.
-  void CheckAccept() {
-    const std::vector<std::string> of_accept = AcceptPlanProblems(plan_);
-    for (const std::string& problem : of_accept) Add(problem);
-    if (plan_.has_ha()) return;
-    const v1::TestPlan load = LoadPlanOf(plan_);
-    for (const std::string& problem : Checker(load).Run()) AddNew(problem);
-    if (!of_accept.empty() || !HasPart(plan_, v1::ACCEPT_PART_LIMIT)) return;
-    const v1::TestPlan search = SearchPlanOf(plan_);
-    if (search.criteria().empty()) return;  // what is wrong with them is named
-    for (std::string problem : Checker(search).Run()) {
-      problem = absl::StrReplaceAll(
-          problem, {{PlanName(Plan::kDurationNsFieldNumber),
-                     NameOf(*v1::AcceptPlan::descriptor(), v1::AcceptPlan::kSearchStepNsFieldNumber)}});
-      AddNew(problem);
-    }
-  }
-
   void CheckCriteria() {
     const std::string name = PlanName(Plan::kCriteriaFieldNumber);
     if (plan_.criteria_size() > kMaxCriteria) {
@@ -326,67 +290,6 @@ class Checker {
     for (const std::string& problem : CriteriaProblems(plan_)) Add(problem);
     if (HasPlacement(plan_) && !problems_.empty()) return;
     for (const std::string& problem : UndecidableCriteria(plan_)) Add(problem);
-  }
-
-  // What a search for the highest load asks for.
-  void CheckLimit() {
-    const std::string criteria = PlanName(Plan::kCriteriaFieldNumber);
-    if (plan_.has_ha()) Add("ha and limit are both given: a plan is either a drill or a search");
-    if (plan_.criteria().empty()) Add(criteria, " is missing: a search needs a limit to search for, such as p99<5ms");
-    for (const std::string& text : plan_.criteria()) {
-      const absl::StatusOr<Criterion> parsed = ParseCriterion(text);
-      if (!parsed.ok()) continue;  // CheckCriteria has named it
-      const Criterion& criterion = *parsed;
-      if (!InfoOf(criterion.metric).has_service_time && !InfoOf(criterion.metric).has_stall_class) {
-        Add(criteria, ": ", Quoted(text),
-            " does not get worse with load; a search takes latencies and stalls, such as p99<5ms or stalls==0");
-      }
-      if (criterion.metric == Metric::kWeightedAverage) {
-        Add(criteria, ": ", Quoted(text),
-            ": how far chance moves a weighted average is not known, so that no load could be shown to meet it; use "
-            "avg "
-            "or a percentile");
-      }
-    }
-    if (plan_.block_size_bytes_size() > 1) {
-      Add(PlanName(Plan::kBlockSizeBytesFieldNumber), ": a search takes one block size; run one for each");
-    }
-    if (plan_.repeat() > 1) Add(PlanName(Plan::kRepeatFieldNumber), ": a search chooses its steps itself");
-    const bool over_rate = plan_.limit().over() == v1::LIMIT_OVER_RATE;
-    for (int host = 0; over_rate && host < std::max(1, plan_.hosts_size()); ++host) {
-      const Workload workload = EffectiveWorkload(plan_, host);
-      if (workload.rate_per_second() > 0) {
-        return Add(WorkloadName(Workload::kRatePerSecondFieldNumber), ": a search over the rate chooses it itself; ",
-                   "leave it out, or search with --over qm");
-      }
-      if (workload.delay_ns() > 0) {
-        return Add(WorkloadName(Workload::kDelayNsFieldNumber), ": a rate sets the pauses by itself, leave it out");
-      }
-    }
-    if (!over_rate && !plan_.workload().qm_dirs().empty()) AddQmDirsProblem("");
-    for (const v1::HostSpec& host : plan_.hosts()) {
-      if (!over_rate && !host.workload().qm_dirs().empty()) AddQmDirsProblem(" on " + host.address());
-      if (over_rate || !host.workload().has_qm() || host.workload().qm() == plan_.workload().qm()) continue;
-      Add(WorkloadName(Workload::kQmFieldNumber), " on ", host.address(),
-          ": a search over the number of queue managers ",
-          "needs as many on each host; leave it out there, or search with --over rate");
-    }
-    const v1::LimitPlan& limit = plan_.limit();
-    const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
-    const int64_t least_ns = kLeastSearchSteps * step_ns + limit.hold_ns() + plan_.warmup_ns();
-    if (limit.budget_ns() < least_ns) {
-      const auto name = [](int number) { return NameOf(*v1::LimitPlan::descriptor(), number); };
-      Add(name(v1::LimitPlan::kBudgetNsFieldNumber), " ", FormatReadableDuration(limit.budget_ns()),
-          " is too short for ", kLeastSearchSteps, " steps of ", FormatReadableDuration(step_ns), " and a hold of ",
-          FormatReadableDuration(limit.hold_ns()), ": use ", FormatReadableDuration(least_ns), " or more, a shorter ",
-          PlanName(Plan::kDurationNsFieldNumber), " or a shorter ", name(v1::LimitPlan::kHoldNsFieldNumber));
-    }
-  }
-
-  void AddQmDirsProblem(const std::string& where) {
-    Add(WorkloadName(Workload::kQmDirsFieldNumber), where,
-        ": a search over the number of queue managers adds them to one directory; pass --dir, or search with --over "
-        "rate");
   }
 
   const Plan& plan_;

@@ -12,7 +12,9 @@
 #include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -20,80 +22,6 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-// An agent's lease in a drill, beyond the longest takeover that is waited for.
-constexpr int64_t kHaSpareLeaseNs = 30 * kNsPerSecond;
-// How long a host may take to return, and how much longer than its agent's lease at least.
-constexpr int64_t kHaRestoreNs = 300 * kNsPerSecond;
-constexpr int64_t kHaSpareRestoreNs = 60 * kNsPerSecond;
-
-// A search's first step: writes per second of all hosts, but at least 1 and at most 10 of each queue manager, and time.
-constexpr double kFirstProbeWrites = 100;
-constexpr double kMostFirstProbeRate = 10;
-constexpr int64_t kFirstProbeNs = 2 * kNsPerSecond;
-
-// What the storage takes for a write before a search has loaded it.
-v1::LogStep FirstProbe(const v1::TestPlan& plan) {
-  double writers = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) writers += EffectiveWorkload(plan, host).qm();
-  v1::LogStep step;
-  step.set_block_size_bytes(plan.block_size_bytes(0));
-  step.set_duration_ns(std::min(plan.duration_ns(), kFirstProbeNs));
-  step.set_warmup_ns(plan.warmup_ns());
-  step.set_purpose(v1::STEP_PURPOSE_PROBE);
-  if (plan.limit().over() == v1::LIMIT_OVER_RATE) {
-    step.set_rate_per_second(std::clamp(kFirstProbeWrites / std::max(writers, 1.0), 1.0, kMostFirstProbeRate));
-  } else {
-    step.set_qm(1);
-  }
-  return step;
-}
-
-// Lists of messages get none: each of their elements stands for itself.
-void FillMessage(Message& message) {
-  const Descriptor& type = *message.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
-    if (KindOf(field) == ValueKind::kMessage) {
-      if (field.is_repeated() || (RuleOf(field).section() && CountOf(field, message) == 0)) continue;
-      FillMessage(*message.GetReflection()->MutableMessage(&message, &field));
-      continue;
-    }
-    if (CountOf(field, message) > 0) continue;
-    for (const std::string& text : SplitList(field, RuleOf(field).default_value())) {
-      // SchemaProblems finds defaults that their own field refuses; a test checks that there are none.
-      StoreValue(field, ParseValue(field, text).value(), message);
-    }
-  }
-}
-
-// What a drill has other defaults for, and its hosts, which the pairs name.
-void FillHaDefaults(v1::TestPlan& plan) {
-  FillMessage(*plan.mutable_ha());
-  if (!plan.has_lease_ns()) plan.set_lease_ns(plan.ha().takeover_limit_ns() + kHaSpareLeaseNs);
-  if (!plan.ha().has_restore_limit_ns()) {
-    plan.mutable_ha()->set_restore_limit_ns(std::max(kHaRestoreNs, plan.lease_ns() + kHaSpareRestoreNs));
-  }
-  if (plan.criteria().empty()) {
-    for (const char* criterion : {"lost==0", "split_brain==0"}) plan.add_criteria(criterion);
-    if (AnyTakeover(plan.ha())) plan.add_criteria("takeover_max<60s");
-  }
-  std::set<std::string> listed;
-  for (const v1::HostSpec& host : plan.hosts()) listed.insert(WithPort(host.address()));
-  for (const std::string& pair : plan.ha().pairs()) {
-    for (const std::string& address : PairHosts(pair)) {
-      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
-    }
-  }
-}
-
-// A serial writer shows its service time up to 95 % load where its writes come evenly: there is no knee.
-void FillLimitDefaults(v1::TestPlan& plan) {
-  FillMessage(*plan.mutable_limit());
-  if (plan.limit().over() == v1::LIMIT_OVER_RATE && !plan.workload().has_arrival()) {
-    plan.mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
-  }
-}
 
 void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
   const Descriptor& type = *own.GetDescriptor();
@@ -110,8 +38,8 @@ void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
 // p99:10ms is p99<10ms everywhere but where it was written.
 void SpellOutCriteria(v1::TestPlan& plan) {
   for (std::string& text : *plan.mutable_criteria()) {
-    if (plan.has_ha()) {
-      if (const auto criterion = ParseHaCriterion(text); criterion.ok()) text = criterion->text;
+    if (const auto spell = PlanKindOf(plan).spell_criterion; spell != nullptr) {
+      text = spell(text);
     } else if (const auto criterion = ParseCriterion(text); criterion.ok()) {
       text = criterion->text;
     }
@@ -139,10 +67,9 @@ bool AnyTakeover(const v1::HaPlan& plan) {
 }
 
 void FillDefaults(v1::TestPlan& plan) {
-  if (plan.has_ha()) FillHaDefaults(plan);
-  // An acceptance has a search, whether the plan changes anything about it or not.
-  if (plan.has_accept()) plan.mutable_limit();
-  if (plan.has_limit()) FillLimitDefaults(plan);
+  for (const PlanKind* const kind : kPlanKinds) {
+    if (kind->fill != nullptr && HasSection(plan, kind->kind)) kind->fill(plan);
+  }
   // A placement lists the queue managers itself.
   const bool gives_qm = plan.workload().has_qm();
   CountQmDirs(*plan.mutable_workload());
@@ -184,10 +111,10 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
 
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
-  if (plan.has_limit()) return {FirstProbe(plan)};
+  const auto steps_of = PlanKindOf(plan).steps;
   for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
-    if (HasPlacement(plan)) {
-      for (v1::LogStep& step : PlacementSteps(plan)) steps.emplace_back(std::move(step)).set_repetition(repetition);
+    if (steps_of != nullptr) {
+      for (v1::LogStep& step : steps_of(plan)) steps.emplace_back(std::move(step)).set_repetition(repetition);
       continue;
     }
     for (const uint64_t block_size_bytes : plan.block_size_bytes()) {

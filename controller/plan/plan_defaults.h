@@ -20,8 +20,7 @@ inline constexpr int64_t kUsualStallNs = 100 * kNsPerMs;
 //
 // A placement fills in what its queue managers do not have of their own, and where the plan lists no hosts, those that
 // it names. An HA drill has criteria and a lease of its own by default, and the hosts of its pairs are added to those
-// listed. A search over the rate has random arrivals by default. An acceptance has a
-// search.
+// listed. A search over the rate has random arrivals by default. An acceptance has a search.
 void FillDefaults(v1::TestPlan& plan);
 
 // Whether one of the drill's faults makes a standby take over.

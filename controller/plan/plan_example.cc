@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "controller/criteria/criteria.h"
+#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -187,32 +188,6 @@ constexpr char kWorkload[] = R"(
 The plan's `workload` applies to every host; a host's own `workload` overrides it there.
 )";
 
-constexpr char kHa[] = R"(
-An HA drill, for `plimsoll ha` ([ha.md](ha.md)). Hosts that are not in `hosts` are added from the pairs. `lease` is 30 seconds longer
-than `takeover_limit` where it is not given, and the criteria are `lost==0`, `split_brain==0` and `takeover_max<60s`.
-)";
-
-constexpr char kHaOptions[] = R"(
-On the command line `--do FAULT=COMMAND` and `--undo FAULT=COMMAND` give the same, split at blanks outside quotes ([ha.md](ha.md#faults)).
-)";
-
-constexpr char kLimit[] = R"(
-A search for the highest load, for `plimsoll limit` ([limit.md](limit.md)). `duration` and `warmup` are those of each of its steps;
-arrivals are `poisson` where they are not given. It takes one block size, no `rate`, and latencies and stalls as criteria.
-)";
-
-constexpr char kPlacement[] = R"(
-Queue managers with a home and a standby host ([placement.md](placement.md)); `plimsoll plan example --placement` prints such a plan.
-Each element is a map of these keys. It replaces `qm`, and the step for each block size; `hosts` may be left out. Every
-queue manager needs a rate, which is a criterion of its own; other criteria are for all block sizes, and `hosts` and `fairness` are none.
-)";
-
-constexpr char kAccept[] = R"(
-An acceptance of storage, for `plimsoll accept` ([accept.md](accept.md)). The load is the plan's own; the search is that of `limit`, with
-steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria; where a host has no rate, one of them on `max`,
-`stalls` or `longest_stall`. `plimsoll plan example --accept` prints such a plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
-)";
-
 constexpr char kCriteria[] = R"(
 ## Criteria
 
@@ -348,18 +323,30 @@ std::string Table(const Descriptor& message) {
   return table;
 }
 
+std::string Sections() {
+  std::string text;
+  for (const PlanKind* const kind : kPlanKinds) {
+    const FieldDescriptor& field = *FindField(*v1::TestPlan::descriptor(), FactsOf(kind->kind).section);
+    absl::StrAppend(&text, "\n## Keys of `", FieldKey(field), "`\n", kind->reference, Table(*field.message_type()));
+    for (int i = 0; i < field.message_type()->field_count(); ++i) {
+      const FieldDescriptor& below = *field.message_type()->field(i);
+      if (below.message_type() == nullptr) continue;
+      absl::StrAppend(&text, "\n## Keys of `", FieldKey(below), "` in `", FieldKey(field), "`\n",
+                      Table(*below.message_type()));
+    }
+    text += kind->reference_end;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string PlanReference() {
-  return absl::StrCat(
-      kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()), "\n## Keys of `hosts`\n", kHosts,
-      Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n", kWorkload, Table(*v1::LogWorkload::descriptor()),
-      "\n## Keys of `ha`\n", kHa, Table(*v1::HaPlan::descriptor()), "\n## Keys of `commands` in `ha`\n",
-      Table(*v1::HaFaultCommands::descriptor()), kHaOptions, "\n## Keys of `limit`\n", kLimit,
-      Table(*v1::LimitPlan::descriptor()), "\n## Keys of `accept`\n", kAccept, Table(*v1::AcceptPlan::descriptor()),
-      "\n## Keys of `placement`\n", kPlacement, Table(*v1::PlacedQueueManager::descriptor()), kCriteria, MetricTable(),
-      kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules, HaMetricTable(),
-      "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
+  return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
+                      "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), Sections(), kCriteria, MetricTable(),
+                      kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules,
+                      HaMetricTable(), "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
 
 }  // namespace plimsoll

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
 namespace {
@@ -35,76 +35,6 @@ std::string WithRange(const std::string& what, const FieldDescriptor& field) {
   const std::string range = RangeText(field);
   return range.empty() ? what : absl::StrCat(what, " ", range);
 }
-
-bool IsKnownType(const FieldDescriptor& field) {
-  if (field.type() == FieldDescriptor::TYPE_BYTES) return false;
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return KindOf(field) != ValueKind::kTime;
-    case FieldDescriptor::CPPTYPE_INT64:
-      return KindOf(field) != ValueKind::kSize;
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return KindOf(field) == ValueKind::kInteger;
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_BOOL:
-    case FieldDescriptor::CPPTYPE_ENUM:
-    case FieldDescriptor::CPPTYPE_STRING:
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return field.real_containing_oneof() == nullptr && !field.is_map();
-    default:
-      return false;
-  }
-}
-
-// Collects the problems of a message and those below it, each message once.
-class RuleChecker {
- public:
-  void Check(const Descriptor& message) {
-    if (!seen_.insert(&message).second) return;
-    std::set<std::string> keys;
-    for (int i = 0; i < message.field_count(); ++i) {
-      const FieldDescriptor& field = *message.field(i);
-      if (!keys.insert(FieldKey(field)).second) Add(field, "has the key of another field");
-      CheckField(field);
-      if (KindOf(field) == ValueKind::kMessage) Check(*field.message_type());
-    }
-  }
-
-  const std::vector<std::string>& problems() const { return problems_; }
-
- private:
-  void Add(const FieldDescriptor& field, const std::string& problem) {
-    problems_.push_back(absl::StrCat(field.full_name(), " ", problem));
-  }
-
-  void CheckField(const FieldDescriptor& field) {
-    const v1::FieldRule& rule = RuleOf(field);
-    if (!IsKnownType(field)) return Add(field, "has a type that a plan cannot hold");
-    if (rule.help().empty()) Add(field, "has no help");
-    if (KindOf(field) == ValueKind::kMessage) return;
-    if (!field.is_repeated() && !field.has_presence()) Add(field, "has no presence");
-    CheckFlags(field, rule);
-    for (const std::string& texts : {rule.min(), rule.max(), rule.default_value(), rule.example()}) {
-      for (const std::string& text : SplitList(field, texts)) {
-        const absl::StatusOr<FieldValue> value = ParseValue(field, text);
-        if (!value.ok()) Add(field, absl::StrCat("does not keep its own rule: ", value.status().message()));
-      }
-    }
-  }
-
-  void CheckFlags(const FieldDescriptor& field, const v1::FieldRule& rule) {
-    if (rule.flag().empty() && rule.alias_size() > 0) Add(field, "has an alias and no flag");
-    std::vector<std::string> flags(rule.alias().begin(), rule.alias().end());
-    if (!rule.flag().empty()) flags.push_back(rule.flag());
-    for (const std::string& flag : flags) {
-      if (!flags_.insert(flag).second) Add(field, absl::StrCat("has the flag --", flag, " of another field"));
-    }
-  }
-
-  std::vector<std::string> problems_;
-  std::set<const Descriptor*> seen_;
-  std::set<std::string> flags_;
-};
 
 }  // namespace
 
@@ -166,10 +96,20 @@ std::string Summary(const FieldDescriptor& field) {
                       bare.empty() ? "" : absl::StrCat("; without a value ", bare));
 }
 
-std::vector<std::string> SchemaProblems(const Descriptor& message) {
-  RuleChecker checker;
-  checker.Check(message);
-  return checker.problems();
+const FieldDescriptor* SectionField(const Descriptor& message) {
+  const Descriptor& plan = *v1::TestPlan::descriptor();
+  for (int i = 0; i < plan.field_count(); ++i) {
+    if (plan.field(i)->message_type() == &message && !plan.field(i)->is_repeated()) return plan.field(i);
+  }
+  return nullptr;
+}
+
+std::string FieldName(const Descriptor& message, int number) {
+  const FieldDescriptor& field = *message.FindFieldByNumber(number);
+  const FieldDescriptor* const section = SectionField(message);
+  const std::string key = absl::StrCat(section == nullptr ? "" : section->name() + ".", FieldKey(field));
+  const std::string& flag = RuleOf(field).flag();
+  return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
 }
 
 namespace {
@@ -389,7 +329,7 @@ void StoreValue(const FieldDescriptor& field, const FieldValue& value, Message& 
     default:
       break;
   }
-  // SchemaProblems finds fields of another type; a test checks that there are none.
+  // A test (plan_schema_test.cc) finds fields of another type.
   std::abort();
 }
 
@@ -435,6 +375,24 @@ std::string FormatValue(const FieldDescriptor& field, const Message& message, in
       break;
   }
   return "";
+}
+
+// Lists of messages get none: each of their elements stands for itself.
+void FillMessage(Message& message) {
+  const Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (KindOf(field) == ValueKind::kMessage) {
+      if (field.is_repeated() || (RuleOf(field).section() && CountOf(field, message) == 0)) continue;
+      FillMessage(*message.GetReflection()->MutableMessage(&message, &field));
+      continue;
+    }
+    if (CountOf(field, message) > 0) continue;
+    for (const std::string& text : SplitList(field, RuleOf(field).default_value())) {
+      // A test (plan_schema_test.cc) finds defaults that their own field refuses.
+      StoreValue(field, ParseValue(field, text).value(), message);
+    }
+  }
 }
 
 }  // namespace plimsoll

@@ -29,6 +29,20 @@ std::vector<std::string> FieldKeys(const google::protobuf::Descriptor& message);
 // The field with that key; null where the message has none.
 const google::protobuf::FieldDescriptor* FindField(const google::protobuf::Descriptor& message, const std::string& key);
 
+// The field of a plan that holds one message of that type, its workload or a section; null: there is none.
+const google::protobuf::FieldDescriptor* SectionField(const google::protobuf::Descriptor& message);
+
+// How messages name a field, "--file-size (workload.file_size)"; the key alone where there is no option. `number`: of
+// the field in `message`, which is the plan or part of one.
+std::string FieldName(const google::protobuf::Descriptor& message, int number);
+template <typename Message>
+std::string FieldName(int number) {
+  return FieldName(*Message::descriptor(), number);
+}
+
+// Sets every field of the message that has a default and was not given.
+void FillMessage(google::protobuf::Message& message);
+
 // Spelling of an enum's value, such as "dsync".
 std::string EnumWord(const google::protobuf::EnumValueDescriptor& value);
 
@@ -40,10 +54,6 @@ std::string Expected(const google::protobuf::FieldDescriptor& field);
 
 // Default and limits for help texts, "default 16m, from 4k to 1t"; empty where there is neither.
 std::string Summary(const google::protobuf::FieldDescriptor& field);
-
-// What is wrong with the rules of a message and those below it: a field without help, a default outside its range, a
-// flag that two fields have, a field of a type that a plan cannot hold. Empty: nothing.
-std::vector<std::string> SchemaProblems(const google::protobuf::Descriptor& message);
 
 // Number of an enum's value.
 struct EnumNumber {

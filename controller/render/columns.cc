@@ -7,6 +7,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -130,8 +131,22 @@ double NumberOf(const Message& message, const FieldDescriptor& field) {
   }
 }
 
-bool IsThin(const google::protobuf::RepeatedPtrField<std::string>& thin, const std::string& field) {
-  return absl::c_linear_search(thin, std::string(absl::StripSuffix(field, "_ns")));
+// Whether the message has the figure: not where nothing was measured, nor a percentile that is known only roughly.
+// `message` has a field of that name.
+bool HasFigure(const Message& message, const std::string& field) {
+  const FieldDescriptor& descriptor = FieldOf(message, field);
+  if (descriptor.has_presence() && !message.GetReflection()->HasField(message, &descriptor)) return false;
+  const std::string figure(absl::StripSuffix(field, "_ns"));
+  if (const auto* latency = dynamic_cast<const v1::LatencyReport*>(&message); latency != nullptr) {
+    return IsKnown(*latency, figure);
+  }
+  if (const auto* latency = dynamic_cast<const v1::LimitLatency*>(&message); latency != nullptr) {
+    return IsKnown(*latency, figure);
+  }
+  if (const auto* bandwidth = dynamic_cast<const v1::BandwidthReport*>(&message); bandwidth != nullptr) {
+    return bandwidth->seconds() > 0 || field == "seconds";
+  }
+  return true;
 }
 
 std::string IdlePercent(const v1::ScopeReport& scope) {
@@ -162,23 +177,8 @@ std::span<const SeriesColumn> SeriesLatencyColumns() {
   return kSeriesFigures;
 }
 
-bool IsKnown(const Message& message, const std::string& field) {
-  const FieldDescriptor& descriptor = FieldOf(message, field);
-  if (descriptor.has_presence() && !message.GetReflection()->HasField(message, &descriptor)) return false;
-  if (const auto* latency = dynamic_cast<const v1::LatencyReport*>(&message); latency != nullptr) {
-    return latency->count() > 0 && !IsThin(latency->thin(), field);
-  }
-  if (const auto* latency = dynamic_cast<const v1::LimitLatency*>(&message); latency != nullptr) {
-    return latency->max_ns() > 0 && !IsThin(latency->thin(), field);
-  }
-  if (const auto* bandwidth = dynamic_cast<const v1::BandwidthReport*>(&message); bandwidth != nullptr) {
-    return bandwidth->seconds() > 0 || field == "seconds";
-  }
-  return true;
-}
-
 std::string CsvFigure(const Message& message, const FieldDescriptor& field) {
-  if (!IsKnown(message, field.name())) return "";
+  if (!HasFigure(message, field.name())) return "";
   const google::protobuf::Reflection& read = *message.GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT32:
@@ -217,7 +217,7 @@ const char* FigureFormatName(FigureFormat format) {
 }
 
 std::string TextFigure(const Message& message, const FigureColumn& column, const LatencyUnit& unit) {
-  if (!IsKnown(message, column.field)) return kDash;
+  if (!HasFigure(message, column.field)) return kDash;
   const FieldDescriptor& field = FieldOf(message, column.field);
   switch (column.format) {
     case FigureFormat::kCount:

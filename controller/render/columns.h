@@ -102,10 +102,6 @@ struct SeriesColumn {
 };
 std::span<const SeriesColumn> SeriesLatencyColumns();
 
-// Whether the message has the figure: not where nothing was measured, nor a percentile that is known only roughly.
-// `message` has a field of that name.
-bool IsKnown(const google::protobuf::Message& message, const std::string& field);
-
 // A number, or true and false, as a cell of CSV; empty where it is not known or no number.
 std::string CsvFigure(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field);
 

@@ -62,10 +62,6 @@ std::string RenderJson(const google::protobuf::Message& message);
 // Any message in the same way, as one value of a JSON text.
 void WriteJson(const google::protobuf::Message& message, JsonWriter& json);
 
-// JSON schema (draft 2020-12) of what RenderJson makes of messages of `type`. Its descriptions are the comments of the
-// proto files, where the descriptor knows its source; those compiled in do not.
-std::string RenderSchema(const google::protobuf::Descriptor& type);
-
 // How an enum value is spelled in JSON and CSV: SYNC_MODE_DSYNC is "dsync". Unknown numbers are "unspecified".
 std::string EnumName(const google::protobuf::EnumDescriptor& type, int number);
 

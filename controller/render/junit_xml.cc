@@ -12,6 +12,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/render/json.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "google/protobuf/util/time_util.h"
 
@@ -190,8 +191,9 @@ std::string RenderReportJUnit(const v1::Report& report) {
       {"verdict", OutcomeText(verdict)}, {"run", report.run().id()}, {"version", report.run().version()}};
   for (const std::string& warning : verdict.warnings()) suite.properties.emplace_back("warning", warning);
   for (const v1::HostReport& host : report.hosts()) suite.properties.emplace_back("host", host.label());
+  const TextSection* const section = TextSectionOf(report);
   for (const v1::CriterionReport& criterion : verdict.criteria()) {
-    if (report.has_ha()) {
+    if (section != nullptr && section->steps == nullptr) {
       AddDrillCriterion(criterion, suite.cases);
     } else {
       AddCriterionCases(criterion, "run", [&report](uint32_t step) { return PlaceOfStep(report, step); }, suite.cases);

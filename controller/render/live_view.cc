@@ -533,12 +533,6 @@ std::string BudgetText(int64_t left_ns) {
   return absl::StrCat(TimeLeft(left_ns), " of the budget left");
 }
 
-size_t LineWidth(const LiveLine& line) {
-  size_t width = 0;
-  for (const LiveSpan& span : line) width += DisplayWidth(span.text);
-  return width;
-}
-
 std::string EncodeLine(const LiveLine& line, bool color) {
   // By style.
   static constexpr std::array<const char*, 6> kCodes = {"", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m"};

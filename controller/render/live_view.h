@@ -20,8 +20,6 @@ struct LiveSpan {
 };
 using LiveLine = std::vector<LiveSpan>;
 
-// Columns that the line takes.
-size_t LineWidth(const LiveLine& line);
 // With the escape codes of its styles where `color`.
 std::string EncodeLine(const LiveLine& line, bool color);
 

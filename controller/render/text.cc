@@ -22,6 +22,9 @@
 #include "controller/render/columns.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/sections.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -37,23 +40,8 @@ uint64_t FeltP99Ns(const v1::ScopeReport& scope) {
 
 }  // namespace
 
-const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope) {
-  return scope.has_rate() ? scope.rate().response() : scope.latency();
-}
-
 bool HasTargetRate(const v1::StepReport& step) {
   return absl::c_any_of(step.scopes(), [](const v1::ScopeReport& scope) { return scope.has_rate(); });
-}
-
-const char* FeltName(const v1::StepReport& step) {
-  return HasTargetRate(step) ? "response time" : "service time";
-}
-
-const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_CLUSTER) return &scope;
-  }
-  return nullptr;
 }
 
 std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes) {
@@ -80,11 +68,12 @@ LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
   return {};
 }
 
-const TextSection* TextSectionOf(const v1::Report& report) {
-  for (const TextSection* const section : {&HaTextSection(), &LimitTextSection(), &PlacementTextSection()}) {
-    if (section->is_in(report)) return section;
+std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm) {
+  for (const v1::HostReport& one : report.hosts()) {
+    if (one.label() != host || qm == 0 || qm > static_cast<uint32_t>(one.queue_managers_size())) continue;
+    return one.queue_managers(static_cast<int>(qm) - 1).name();
   }
-  return nullptr;
+  return absl::StrCat("qm", qm);
 }
 
 namespace {
@@ -100,7 +89,7 @@ std::string Size(const v1::Report& report) {
   };
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
-  if (qms.size() == 1 && !report.has_placement())
+  if (qms.size() == 1 && !HasPlacement(report))
     return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
   return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
 }
@@ -369,10 +358,9 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
                   FormatCount(run.queue_managers()), run.queue_managers() == 1 ? " queue manager" : " queue managers");
   if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
   out += "\n";
-  if (report.has_limit() || report.has_placement()) {
+  if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->answers) {
     out += "\n```text\n";
-    const TextSection& section = report.has_limit() ? LimitTextSection() : PlacementTextSection();
-    const auto parts = section.parts(report);
+    const auto parts = section->parts(report);
     for (const std::string& line : parts.front()) out += line + "\n";
     out += "```\n";
   }

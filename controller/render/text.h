@@ -84,19 +84,11 @@ inline constexpr size_t kMostRows = 8;
 // So many of the best, and so many of the worst.
 inline constexpr size_t kRowsOfAnEnd = 3;
 
-// What a caller felt: the response time where there is a target rate, otherwise the service time, which is then the
-// same.
-const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope);
 // Whether a step had a target rate.
 bool HasTargetRate(const v1::StepReport& step);
-// "response time" or "service time": which of them FeltLatency is.
-const char* FeltName(const v1::StepReport& step);
 
 // What a queue manager is called behind its host's name: its own name in a placement, or "qm2".
 std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm);
-
-// The cluster's figures of a step; null where there are none.
-const v1::ScopeReport* ClusterOf(const v1::StepReport& step);
 
 // Those with the lowest and those with the highest p99 of what callers felt, from best to worst; one without a write is
 // the worst. All of them, as they are, where they are at most kMostRows.
@@ -123,40 +115,6 @@ struct ConfigurationRow {
 
 // All rows, in order; none without a value.
 std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report);
-
-struct TextSection {
-  // Whether the report has it.
-  bool (*is_in)(const v1::Report& report);
-  // Rows for the plan's section of the configuration.
-  void (*options)(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows);
-  // Its parts, in place of criteria and summary.
-  std::vector<std::vector<std::string>> (*parts)(const v1::Report& report);
-  // What RenderBrief shows between criteria and warnings: the answer first, then tables with so many rows at most,
-  // those that matter most.
-  std::vector<std::vector<std::string>> (*brief)(const v1::Report& report, size_t rows);
-  // Whether it has steps, and their options.
-  bool has_steps = false;
-};
-
-// The points of the load-latency curve, with rising load.
-std::vector<const v1::LimitPoint*> LimitCurve(const v1::LimitReport& limit);
-
-// What matters most, `most` of each, in their order. Rounds: those that are doubtful, failed or lost something, then
-// those with the longest gap. Points of the curve: those with the loads that are nearest to the answer. Steps of a
-// placement: those that are no PASS, then those with the longest p99.
-std::vector<const v1::HaRoundReport*> WorstRounds(const v1::HaReport& ha, size_t most);
-std::vector<const v1::LimitPoint*> NearestPoints(const v1::LimitReport& limit, size_t most);
-std::vector<const v1::PlacementStepReport*> WorstSteps(const v1::PlacementReport& placement, size_t most);
-
-// Of an HA drill.
-const TextSection& HaTextSection();
-// Of a search for the highest load.
-const TextSection& LimitTextSection();
-// Of a placement.
-const TextSection& PlacementTextSection();
-
-// The report's; null for a log run.
-const TextSection* TextSectionOf(const v1::Report& report);
 
 inline constexpr uint32_t kHistogramRows = 40;
 inline constexpr uint32_t kMaxHistogramRows = 1'000;

@@ -20,6 +20,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/render/merge_alike.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
 
 namespace plimsoll {
@@ -221,52 +222,6 @@ Lines BriefStalls(const v1::Report& report, size_t most) {
 }
 
 }  // namespace
-
-std::vector<const v1::HaRoundReport*> WorstRounds(const v1::HaReport& ha, size_t most) {
-  std::vector<const v1::HaRoundReport*> rounds;
-  for (const v1::HaRoundReport& round : ha.rounds()) rounds.push_back(&round);
-  if (rounds.size() <= most) return rounds;
-  const auto rank = [](const v1::HaRoundReport& round) {
-    bool bad = !round.reasons().empty();
-    int64_t gap_ns = 0;
-    for (const v1::HaTakeoverReport& one : round.takeovers()) {
-      const v1::HaFindings& found = one.findings();
-      bad = bad || found.lost() + found.split_brain() + found.not_released() + found.released_late() > 0 ||
-            one.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE || one.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED;
-      gap_ns = std::max(gap_ns, one.gap().ns());
-    }
-    return std::pair(bad, gap_ns);
-  };
-  StableSort(rounds, [&rank](const auto* a, const auto* b) { return rank(*a) > rank(*b); });
-  rounds.resize(most);
-  StableSort(rounds, [](const auto* a, const auto* b) { return a->number() < b->number(); });
-  return rounds;
-}
-
-std::vector<const v1::LimitPoint*> NearestPoints(const v1::LimitReport& limit, size_t most) {
-  std::vector<const v1::LimitPoint*> points = LimitCurve(limit);
-  if (points.size() <= most) return points;
-  const double answer = limit.limit() > 0 ? limit.limit() : limit.exceeded_at();
-  StableSort(points, [answer](const v1::LimitPoint* a, const v1::LimitPoint* b) {
-    return std::abs(a->load() - answer) < std::abs(b->load() - answer);
-  });
-  points.resize(most);
-  StableSort(points, [](const v1::LimitPoint* a, const v1::LimitPoint* b) { return a->load() < b->load(); });
-  return points;
-}
-
-std::vector<const v1::PlacementStepReport*> WorstSteps(const v1::PlacementReport& placement, size_t most) {
-  std::vector<const v1::PlacementStepReport*> steps;
-  for (const v1::PlacementStepReport& step : placement.steps()) steps.push_back(&step);
-  if (steps.size() <= most) return steps;
-  const auto rank = [](const v1::PlacementStepReport& step) {
-    return std::tuple(step.outcome() == v1::OUTCOME_FAIL, step.outcome() != v1::OUTCOME_PASS, step.p99_ns());
-  };
-  StableSort(steps, [&rank](const auto* a, const auto* b) { return rank(*a) > rank(*b); });
-  steps.resize(most);
-  StableSort(steps, [](const auto* a, const auto* b) { return a->step() < b->step(); });
-  return steps;
-}
 
 std::string ResultsLine(const v1::Report& report, const ReportPlace& place) {
   return absl::StrCat(OutcomeText(report.verdict()), "   ", place.is_journal ? "From the journal " : "Results in ",

@@ -13,7 +13,9 @@
 #include "common/units.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
@@ -117,7 +119,7 @@ std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
            : !mount.direct_refused().empty() ? "O_DIRECT refused"
                                              : "without O_DIRECT";
   });
-  text += plan.placement_size() > 0 ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
+  text += HasPlacement(plan) ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
           : workload.rate_per_second() > 0
               ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
               : std::string(", one in flight per QM");
@@ -135,12 +137,14 @@ std::string OpenFlags(const v1::HostReport& host) {
 }
 
 std::string QueueManagers(const v1::Report& report) {
-  if (report.plan().placement_size() > 0) {
+  if (HasPlacement(report.plan())) {
     return absl::StrCat(FormatCount(static_cast<uint64_t>(report.plan().placement_size())),
                         ", each on a home and a standby host");
   }
-  return Common(report, kDiffers, [&report](const v1::HostReport& host) {
-    return absl::StrCat(FormatCount(host.workload().qm()), report.has_ha() ? " per pair" : " per host");
+  const TextSection* const section = TextSectionOf(report);
+  return Common(report, kDiffers, [section](const v1::HostReport& host) {
+    return absl::StrCat(FormatCount(host.workload().qm()), " per ",
+                        section == nullptr ? "host" : section->queue_managers_per);
   });
 }
 
@@ -162,18 +166,18 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   const v1::TestPlan& plan = report.plan();
   const TextSection* const section = TextSectionOf(report);
   // An HA drill has none.
-  const bool steps = section == nullptr || section->has_steps;
+  const bool steps = section == nullptr || section->steps != nullptr;
   std::vector<ConfigurationRow> rows;
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
-  if (plan.placement().empty()) rows.push_back({"Write block size", "--bsize", absl::StrJoin(sizes, ", ")});
+  if (!HasPlacement(plan)) rows.push_back({"Write block size", "--bsize", absl::StrJoin(sizes, ", ")});
   const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
                                       [](const auto& host) { return !host.workload().qm_dirs().empty(); });
   const std::string directories = Common(report, kDiffers, DirectoriesText);
   if (!lists_dirs) {
     rows.push_back({"Directory", "--dir", directories});
   } else {
-    rows.push_back({"Directories", plan.placement().empty() ? "--qm-dirs" : "", directories});
+    rows.push_back({"Directories", HasPlacement(plan) ? "" : "--qm-dirs", directories});
   }
   rows.push_back({"File system", "", Common(report, kDiffers, MountOf), Text::kBelow});
   rows.push_back({"Queue managers", "--qm", QueueManagers(report), Text::kNone});

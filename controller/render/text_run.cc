@@ -19,6 +19,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {

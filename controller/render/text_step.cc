@@ -9,7 +9,10 @@
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 namespace {
@@ -33,10 +36,8 @@ std::string QmCell(const v1::ScopeReport& scope) {
 std::vector<const v1::ScopeReport*> RowsOf(const v1::StepReport& step) {
   std::map<std::string, int> qms_of;
   std::map<uint32_t, int> hosts_of;
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() == v1::SCOPE_KIND_QM) ++qms_of[scope.host()];
-    if (scope.kind() == v1::SCOPE_KIND_HOST) ++hosts_of[scope.storage()];
-  }
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) ++qms_of[scope.host()];
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) ++hosts_of[scope.storage()];
   std::vector<const v1::ScopeReport*> rows;
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_STORAGE && (hosts_of.size() < 2 || hosts_of[scope.storage()] < 2)) continue;
@@ -66,10 +67,10 @@ void AddTable(const std::string& title, const std::string& right, const TextTabl
 std::string Title(const v1::Report& report, const v1::StepReport& step) {
   const v1::TestPlan& plan = report.plan();
   const uint32_t repeat = std::max<uint32_t>(plan.repeat(), 1);
-  // A search has as many as it took.
-  const uint64_t steps = report.has_placement() ? static_cast<uint64_t>(report.placement().steps_size())
-                         : report.has_limit()   ? static_cast<uint64_t>(report.steps_size())
-                                              : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
+  const TextSection* const section = TextSectionOf(report);
+  const uint64_t steps = section != nullptr && section->steps != nullptr
+                             ? section->steps(report)
+                             : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   // Of rounds there are as many as it took.
@@ -80,7 +81,7 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
                                     static_cast<uint32_t>(round_steps)),
                    "   ", FormatBlockSize(step.block_size_bytes()));
   if (repeat > 1) title += absl::StrCat("   repetition ", step.repetition(), " of ", repeat);
-  if (report.has_placement()) {
+  if (HasPlacement(report)) {
     return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")
                                          : std::string("   all hosts up"));
   }
@@ -138,8 +139,8 @@ void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std:
 
 // Where the data of some hosts end before the step does.
 void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<std::string>& lines) {
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() != v1::SCOPE_KIND_HOST || !scope.has_data_until()) continue;
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
+    if (!scope.has_data_until()) continue;
     std::string text = scope.measured_ns() == 0
                            ? absl::StrCat("* ", scope.host(), ": no data")
                            : absl::StrCat("* ", scope.host(), ": data until ",
@@ -174,9 +175,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
       absl::StrCat("Cluster: ", FormatCount(cluster->writes()), " writes, ", FormatCount(cluster->bytes()), " bytes"),
       lines);
   if (cluster->has_slowest() && step.slowest().empty()) AddSlowest(report, cluster->slowest(), lines);
-  const auto writers =
-      absl::c_count_if(step.scopes(), [](const v1::ScopeReport& scope) { return scope.kind() == v1::SCOPE_KIND_QM; });
-  if (step.has_start_skew() && writers > 1) {
+  if (step.has_start_skew() && std::ranges::distance(OfKind(step.scopes(), v1::SCOPE_KIND_QM)) > 1) {
     const int64_t error_ns = step.start_skew().error_ns();
     AddIndented(absl::StrCat("Start skew: ", FormatShortTime(step.start_skew().skew_ns()),
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
@@ -220,8 +219,7 @@ using Averages = std::map<std::string, std::string>;
 // Average latency of each host's writes.
 Averages AveragesOf(const v1::StepReport& step) {
   Averages averages;
-  for (const v1::ScopeReport& scope : step.scopes()) {
-    if (scope.kind() != v1::SCOPE_KIND_HOST) continue;
+  for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_HOST)) {
     averages[scope.host()] = scope.latency().count() == 0 ? kDash : FormatLatency(scope.latency().avg_ns(), kNsPerMs);
   }
   return averages;

@@ -11,6 +11,8 @@
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 
 namespace plimsoll {
 
@@ -69,7 +71,7 @@ std::string Who(const v1::Report& report, const v1::StallReport& stall) {
   std::sort(qms.begin(), qms.end());
   const std::string host = stall.hosts().empty() ? "" : stall.hosts(0);
   std::string who = absl::StrCat(host, "/qm", absl::StrJoin(qms, ","));
-  if (report.has_placement()) {
+  if (HasPlacement(report)) {
     who = absl::StrCat(host, "/", absl::StrJoin(qms, ",", [&](std::string* out, uint32_t qm) {
                          absl::StrAppend(out, QmText(report, host, qm));
                        }));
@@ -345,12 +347,9 @@ std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distributi
 std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows) {
   const bool response = !step.response().distributions().empty();
   const auto& distributions = response ? step.response().distributions() : step.distributions();
-  const auto scope = std::find_if(step.scopes().begin(), step.scopes().end(),
-                                  [](const v1::ScopeReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
-  const auto distribution =
-      std::find_if(distributions.begin(), distributions.end(),
-                   [](const v1::DistributionReport& one) { return one.kind() == v1::SCOPE_KIND_CLUSTER; });
-  if (scope == step.scopes().end() || distribution == distributions.end()) return {};
+  const v1::ScopeReport* const scope = ClusterOf(step);
+  const v1::DistributionReport* const distribution = ClusterOf(distributions);
+  if (scope == nullptr || distribution == nullptr) return {};
   const std::vector<HistogramRow> made =
       HistogramRows(*distribution, response ? FeltLatency(*scope) : scope->latency(), rows);
   if (made.empty()) return {};

@@ -28,6 +28,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/live_view.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/report_sums.h"

@@ -15,6 +15,7 @@
 #include "controller/analysis/live_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"
@@ -354,12 +355,12 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
 TEST(AnalysisProperty, ThinIsExactAtEveryCount) {
   // The rank of a percentile is the smallest whole number that is at least that share of the count.
   for (uint64_t count = 0; count < 30'000; ++count) {
-    EXPECT_EQ(IsThin(count, 99.9), count - (count * 999 + 999) / 1000 < 10) << count;
-    EXPECT_EQ(IsThin(count, 50), count - (count + 1) / 2 < 10) << count;
+    EXPECT_EQ(IsKnown(count, 99.9), count - (count * 999 + 999) / 1000 >= 10) << count;
+    EXPECT_EQ(IsKnown(count, 50), count - (count + 1) / 2 >= 10) << count;
   }
-  EXPECT_FALSE(IsThin(10'000, 99.9));
-  EXPECT_TRUE(IsThin(9'999, 99.9));
-  EXPECT_FALSE(IsThin(UINT64_MAX, 99.99));
+  EXPECT_TRUE(IsKnown(10'000, 99.9));
+  EXPECT_FALSE(IsKnown(9'999, 99.9));
+  EXPECT_TRUE(IsKnown(UINT64_MAX, 99.99));
 }
 
 }  // namespace

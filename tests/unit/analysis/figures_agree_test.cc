@@ -7,7 +7,7 @@
 #include <random>
 
 #include "controller/analysis/analyzer.h"
-#include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"

@@ -8,6 +8,7 @@
 
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/golden_files.h"
 #include "tests/testing.h"

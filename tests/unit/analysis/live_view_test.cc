@@ -15,6 +15,13 @@
 namespace plimsoll {
 namespace {
 
+// Columns that the line takes.
+size_t LineWidth(const LiveLine& line) {
+  size_t width = 0;
+  for (const LiveSpan& span : line) width += DisplayWidth(span.text);
+  return width;
+}
+
 std::vector<std::string> Plain(const std::vector<LiveLine>& lines) {
   std::vector<std::string> text;
   text.reserve(lines.size());

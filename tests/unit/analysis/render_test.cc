@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "tests/testing.h"

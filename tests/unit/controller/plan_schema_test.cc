@@ -5,18 +5,99 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "tests/testing.h"
 
 namespace plimsoll {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FieldDescriptorProto;
+
+bool IsKnownType(const FieldDescriptor& field) {
+  if (field.type() == FieldDescriptor::TYPE_BYTES) return false;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return KindOf(field) != ValueKind::kTime;
+    case FieldDescriptor::CPPTYPE_INT64:
+      return KindOf(field) != ValueKind::kSize;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return KindOf(field) == ValueKind::kInteger;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_BOOL:
+    case FieldDescriptor::CPPTYPE_ENUM:
+    case FieldDescriptor::CPPTYPE_STRING:
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return field.real_containing_oneof() == nullptr && !field.is_map();
+    default:
+      return false;
+  }
+}
+
+// Collects the problems of a message and those below it, each message once.
+class RuleChecker {
+ public:
+  void Check(const Descriptor& message) {
+    if (!seen_.insert(&message).second) return;
+    std::set<std::string> keys;
+    for (int i = 0; i < message.field_count(); ++i) {
+      const FieldDescriptor& field = *message.field(i);
+      if (!keys.insert(FieldKey(field)).second) Add(field, "has the key of another field");
+      CheckField(field);
+      if (KindOf(field) == ValueKind::kMessage) Check(*field.message_type());
+    }
+  }
+
+  const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  void Add(const FieldDescriptor& field, const std::string& problem) {
+    problems_.push_back(absl::StrCat(field.full_name(), " ", problem));
+  }
+
+  void CheckField(const FieldDescriptor& field) {
+    const v1::FieldRule& rule = RuleOf(field);
+    if (!IsKnownType(field)) return Add(field, "has a type that a plan cannot hold");
+    if (rule.help().empty()) Add(field, "has no help");
+    if (KindOf(field) == ValueKind::kMessage) return;
+    if (!field.is_repeated() && !field.has_presence()) Add(field, "has no presence");
+    CheckFlags(field, rule);
+    for (const std::string& texts : {rule.min(), rule.max(), rule.default_value(), rule.example()}) {
+      for (const std::string& text : SplitList(field, texts)) {
+        const absl::StatusOr<FieldValue> value = ParseValue(field, text);
+        if (!value.ok()) Add(field, absl::StrCat("does not keep its own rule: ", value.status().message()));
+      }
+    }
+  }
+
+  void CheckFlags(const FieldDescriptor& field, const v1::FieldRule& rule) {
+    if (rule.flag().empty() && rule.alias_size() > 0) Add(field, "has an alias and no flag");
+    std::vector<std::string> flags(rule.alias().begin(), rule.alias().end());
+    if (!rule.flag().empty()) flags.push_back(rule.flag());
+    for (const std::string& flag : flags) {
+      if (!flags_.insert(flag).second) Add(field, absl::StrCat("has the flag --", flag, " of another field"));
+    }
+  }
+
+  std::vector<std::string> problems_;
+  std::set<const Descriptor*> seen_;
+  std::set<std::string> flags_;
+};
+
+// What is wrong with the rules of a message and those below it: a field without help, a default outside its range, a
+// flag that two fields have, a field of a type that a plan cannot hold. Empty: nothing.
+std::vector<std::string> SchemaProblems(const Descriptor& message) {
+  RuleChecker checker;
+  checker.Check(message);
+  return checker.problems();
+}
 
 const FieldDescriptor& WorkloadField(const std::string& key) {
   return *FindField(*v1::LogWorkload::descriptor(), key);

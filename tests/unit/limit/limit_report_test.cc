@@ -9,6 +9,7 @@
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/csv.h"
+#include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "tests/testing.h"
 #include "tests/unit/limit/simulated_queue.h"
@@ -25,7 +26,7 @@ SimulatedSearch ThreeHosts() {
 
 std::string Text(const v1::Report& report) {
   std::string text;
-  for (const std::vector<std::string>& part : LimitTextSection().parts(report)) {
+  for (const std::vector<std::string>& part : kLimitTextSection.parts(report)) {
     for (const std::string& line : part) text += line + "\n";
   }
   return text;

@@ -17,6 +17,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
+#include "controller/render/mqldt.h"
 #include "controller/render/text.h"
 #include "tests/report_sums.h"
 #include "tests/temp_directory.h"

@@ -1,18 +1,19 @@
 // The part of a placement's page: does the cluster carry its load with any one host down?
 'use strict';
 
-plimsoll.placement = (() => {
-  const {el, format} = plimsoll;
+(() => {
+  const {columns, el, format} = plimsoll;
   const MOST_NAMED = 8;
 
   const state = (step) => (step.down_host ? step.down_host + ' down' : 'all up');
+  const stepName = (step) => (step.down_host ? step.down_host + ' down' : 'all hosts up');
   const moved = (step) => {
     const names = step.moved.slice(0, MOST_NAMED).map((one) => one.queue_manager + ' to ' + one.host);
     const more = step.moved.length - names.length;
     return names.length === 0 ? format.DASH :
                                 plimsoll.listed(more > 0 ? [...names, 'and ' + more + ' more'] : names, ',');
   };
-  const time = (step, name) => (step.max_ns > 0 && !step.thin.includes(name) ? step[name + '_ns'] : null);
+  const time = (step, name) => (columns.isKnown(step, name) ? step[name + '_ns'] : null);
   const result = (step) => {
     const [tone, sign, word] = plimsoll.summary.VERDICTS[step.outcome] || plimsoll.summary.VERDICTS.inconclusive;
     return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
@@ -37,12 +38,20 @@ plimsoll.placement = (() => {
       steps.filter((step) => step.reason)
           .map((step) => el('p', {class: 'remark'}, 'Step ' + step.step + ', ' + state(step) + ': ' + step.reason));
 
-  // The parts of the page; none where the run is no placement.
-  const sections = ({placement}) =>
-      (placement ? [plimsoll.section(
-                       'placement', 'Does the cluster carry its load with any one host down?',
-                       el('p', {}, placement.answer), table(placement), ...reasons(placement))] :
-                   []);
+  const sections = ({report: {placement}}) =>
+      (placement ? {
+        elements: [plimsoll.section(
+            'placement', 'Does the cluster carry its load with any one host down?', el('p', {}, placement.answer),
+            table(placement), ...reasons(placement))]
+      } :
+                   null);
 
-  return {sections};
+  plimsoll.kinds.push({
+    of: (report) => report.placement,
+    title: 'Placement',
+    sections,
+    stepName,
+    stepTitle: (report, step) => 'Step ' + step.number + ' of ' + report.placement.steps.length + ': ' + stepName(step),
+    answer: (report) => report.placement.answer
+  });
 })();

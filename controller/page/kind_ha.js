@@ -1,7 +1,7 @@
 // The parts of a drill's page: all rounds as a strip, one round in detail, and what became of the logs.
 'use strict';
 
-plimsoll.ha = (() => {
+(() => {
   const {el, format, haPicture} = plimsoll;
   const {svg, PHASES} = haPicture;
   const NONE = -1;
@@ -353,7 +353,8 @@ plimsoll.ha = (() => {
          el('li', {}, el('span', {class: 'state-key lock-standby', 'aria-hidden': 'true'}), 'holds the standby lock'));
 
   // Makes the sections; `redraw` draws what depends on the width of the page, once they are in it.
-  const sections = (ha) => {
+  const sections = ({ha}) => {
+    if (ha === null) return null;
     const takeovers = takeoversOf(ha.takeovers);
     const rounds = roundsOf(takeovers);
     const pictures = new Map(ha.pictures.map((one) => [one.round, one]));
@@ -455,5 +456,10 @@ plimsoll.ha = (() => {
     return {elements: [all, detail, logs(ha.report)].filter((part) => part !== null), redraw, show};
   };
 
-  return {sections, phaseTable};
+  plimsoll.kinds.push({
+    of: (report) => report.plan && report.plan.ha,
+    title: 'HA drill',
+    sections,
+    sheet: ({ha}) => (ha !== null && ha.report.phases.length > 0 ? phaseTable(ha.report) : null)
+  });
 })();

@@ -1,8 +1,9 @@
 // The part of a search's page: the limit, what it is, and the load-latency curve.
 'use strict';
 
-plimsoll.limit = (() => {
+(() => {
   const {el, format} = plimsoll;
+  const {isKnown} = plimsoll.columns;
 
   const CAUSES = {
     storage: 'the storage',
@@ -20,9 +21,6 @@ plimsoll.limit = (() => {
   const overRate = (limit) => limit.over === 'rate';
   const unit = (limit) => (overRate(limit) ? 'writes/s per queue manager' : 'queue managers per host');
   const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
-
-  const isKnown = (latency, member) =>
-      latency && latency.max_ns > 0 && !latency.thin.includes(member.replace('_ns', ''));
 
   const pointsOf = (limit) =>
       limit.points.filter((point) => point.curve && point.iops > 0).sort((a, b) => a.load - b.load);
@@ -230,9 +228,9 @@ plimsoll.limit = (() => {
                [point.criterion, point.value].filter((one) => one).join(': '), share(point.confidence)]));
 
   // The parts of the page, and the chart to draw once they are in it.
-  const sections = (report) => {
+  const sections = ({report}) => {
     const {limit} = report;
-    if (!limit) return {elements: [], charts: []};
+    if (!limit) return null;
     const chart = curve(limit, report.hosts, report.plan.criteria);
     const parts = [facts(limit, report.verdict ? report.verdict.reasons : [])];
     if (chart !== null) {
@@ -242,5 +240,20 @@ plimsoll.limit = (() => {
     return {elements: [plimsoll.section('limit', 'Highest load', ...parts)], charts: chart === null ? [] : [chart]};
   };
 
-  return {sections};
+  // "Step 7 of 21: search, 480 writes/s per queue manager".
+  const stepTitle = (report, step) => {
+    if (!step.purpose) return null;
+    const what = step.rate_per_second ? format.rate(step.rate_per_second) + ' writes/s per queue manager' :
+        step.queue_managers           ? format.plural(step.queue_managers, 'queue manager') + ' per host' :
+                                        'no target rate';
+    return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + what;
+  };
+
+  plimsoll.kinds.push({
+    of: (report) => report.limit,
+    title: 'Search for the limit',
+    sections,
+    stepTitle,
+    answerStep: (report) => report.limit.step
+  });
 })();

@@ -1,0 +1,54 @@
+// Finds the figures of a scope in a report, and which of them are known.
+#pragma once
+
+#include <google/protobuf/repeated_field.h>
+
+#include <algorithm>
+#include <ranges>
+#include <string>
+
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// The entries of one kind among a step's scopes, series or distributions, in their order.
+template <typename Entry>
+auto OfKind(const google::protobuf::RepeatedPtrField<Entry>& entries, v1::ScopeKind kind) {
+  return std::views::filter(entries, [kind](const Entry& entry) { return entry.kind() == kind; });
+}
+
+// The cluster's entry among a step's scopes, series or distributions; null if there is none.
+template <typename Entry>
+const Entry* ClusterOf(const google::protobuf::RepeatedPtrField<Entry>& entries) {
+  for (const Entry& entry : OfKind(entries, v1::SCOPE_KIND_CLUSTER)) return &entry;
+  return nullptr;
+}
+
+// The cluster's figures of a step; null if there are none.
+inline const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
+  return ClusterOf(step.scopes());
+}
+
+// What a caller felt: the response time if there is a target rate, otherwise the service time, which is then the same.
+inline const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope) {
+  return scope.has_rate() ? scope.rate().response() : scope.latency();
+}
+
+// Whether too few values lie beyond a percentile (IsKnown in common/histogram.h). `figure`: its name in the message
+// without its unit, such as "p99_9".
+template <typename Latency>
+bool IsThin(const Latency& latency, const std::string& figure) {
+  return std::find(latency.thin().begin(), latency.thin().end(), figure) != latency.thin().end();
+}
+
+// Whether a latency is known: something was measured, and a percentile is not thin.
+template <typename Latency>
+bool IsKnown(const Latency& latency, const std::string& figure) {
+  if constexpr (requires { latency.count(); }) {
+    return latency.count() > 0 && !IsThin(latency, figure);
+  } else {
+    return latency.max_ns() > 0 && !IsThin(latency, figure);
+  }
+}
+
+}  // namespace plimsoll
