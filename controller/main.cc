@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   CLI::App app("Benchmarks shared storage for IBM MQ recovery logs, from many hosts at once.", "plimsoll");
   plimsoll::WrapHelp(app);
   app.set_version_flag("--version", absl::StrCat("plimsoll ", plimsoll::kVersion));
-  plimsoll::CommandLine line{std::cout, std::cerr, {}};
+  plimsoll::CommandLine line{{std::cout, std::cerr}};
   plimsoll::AddColorOption(app, line);
   for (const auto add_command : plimsoll::kCommands) add_command(app, line);
   plimsoll::AddHelpCommand(app);

@@ -17,6 +17,7 @@
 #include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/app/runs.h"
 #include "controller/cli/ab_record.h"
 #include "controller/cli/ab_sides.h"
 #include "controller/cli/command.h"
@@ -24,7 +25,6 @@
 #include "controller/cli/compare_command.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
-#include "controller/cli/run_command.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/step_data.h"
@@ -33,6 +33,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/json.h"
 #include "controller/run/process.h"
+#include "controller/run/run_records.h"
 
 namespace plimsoll {
 namespace {
@@ -183,9 +184,9 @@ class Ab {
     for (size_t side = 0; side < count; ++side) {
       TurnRun::Options options;
       options.plan = sides_[side].plan;
-      options.out = (std::filesystem::path(path_) / RunName(side)).string();
-      options.quiet = flags_.quiet;
-      options.repeated = side > 0 && PlacesOf(0) == PlacesOf(1);
+      options.how.out = (std::filesystem::path(path_) / RunName(side)).string();
+      options.how.quiet = flags_.quiet;
+      options.how.repeated = side > 0 && PlacesOf(0) == PlacesOf(1);
       options.turns = (count == 1 ? 2 : 1) * flags_.rounds;
       if (count == 2 && AgentsServeBoth()) options.others_ns = flags_.rounds * StepsNs(1 - side);
       options.beside = side > 0 ? runs.front().get() : nullptr;
@@ -322,8 +323,7 @@ class Ab {
       how.repeated = round > 1;
       PartEnd end;
       how.end = &end;
-      PartLine part(line_);
-      code_ = RunPlan(sides_[side].plan, how, access_, part.line(), around_);
+      code_ = RunPlan(sides_[side].plan, how, access_, line_, around_);
       const std::string trouble = end.report.has_value() ? TroubleOf(*end.report) : end.ErrorText();
       if (!trouble.empty()) {
         CutShort(absl::StrCat("The rounds ended with ", where, ": ", trouble, "."));

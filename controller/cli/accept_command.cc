@@ -19,8 +19,8 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/accept/accept_report.h"
+#include "controller/app/runs.h"
 #include "controller/cli/accept_record.h"
-#include "controller/cli/asked_agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
@@ -42,6 +42,7 @@
 #include "controller/report/run_kind.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
+#include "controller/run/run_records.h"
 #include "controller/storage/host_text.h"
 
 namespace plimsoll {
@@ -296,12 +297,10 @@ class Acceptance {
     std::vector<std::vector<std::string>> asked;
     asked.reserve(directories.size());
     for (const std::string& directory : directories) asked.push_back({directory});
-    fleet.DescribeAll(asked, kAskTimeoutNs);
-    if (events.interrupts() > 0) {
+    if (const auto failure = agents.Describe(asked, kAskTimeoutNs, kInterruptedText); failure.has_value()) {
       TakeFailure(kInterruptedText, run);
-      return static_cast<int>(Exit::kInconclusive);
+      return static_cast<int>(failure->code);
     }
-    LabelHosts(fleet.hosts());
     if (const auto failure = agents.CheckAnswers(); failure.has_value()) return Fail(*failure, run);
     for (const v1::TestPlan& plan : MeasuringPlans()) {
       if (const auto failure = CheckPlanCaps(fleet.hosts(), plan); failure.has_value()) return Fail(*failure, run);
@@ -329,20 +328,21 @@ class Acceptance {
   }
 
   int CheckFiles(v1::AcceptRun& run, PartEnd& end) {
-    PartLine part(line_);
-    QuickChecks checks;
+    FsckRun checks;
     checks.agents = agents_;
     checks.access = flags_.access;
     checks.directory = EffectiveWorkload(plan_, 0).dir();
     checks.lease_ns = plan_.lease_ns();
     checks.quiet = flags_.quiet;
+    checks.end = &end;
     checks.finish = [&](const v1::CheckReport& found) {
       TakeChecks(found, run, report_);
       WritePart(
           {{"fsck.txt", RenderFsckText(found)}, {"fsck.json", RenderJson(found)}, {"fsck.xml", RenderJUnit(found)}},
           run);
+      return true;
     };
-    const int code = RunQuickChecks(checks, part.line(), end);
+    const int code = RunFsck(checks, line_);
     if (run.outcome() == v1::OUTCOME_UNSPECIFIED) {
       TakeFailure(end.ErrorText(), run);
       return code;
@@ -367,8 +367,7 @@ class Acceptance {
     how.later = MeasuringPlans();
     how.whole = whole_;
     how.end = &end;
-    PartLine part(line_);
-    const int code = RunPlan(plan, how, access_, part.line(), around_);
+    const int code = RunPlan(plan, how, access_, line_, around_);
     if (code == static_cast<int>(Exit::kLeft)) return code;
     if (!end.report.has_value()) {
       TakeFailure(end.ErrorText(), run);
@@ -434,7 +433,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   flags->plan = std::make_unique<PlanFlags>(*command, RunKind::kAccept);
   AddResultsOption(*command, flags->out)
       ->description("Directory for the results of all parts (default: plimsoll-results/<UTC time>-<id>)");
-  CLI::Option* json = command->add_flag("--json", flags->view.json, "Print the report as JSON instead of text");
+  CLI::Option* json = AddJsonFlag(*command, flags->view.json);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   CLI::Option* full = AddFullFlag(*command, flags->view.full)
                           ->description(

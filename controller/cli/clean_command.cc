@@ -13,7 +13,7 @@
 #include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/cli/asked_agents.h"
+#include "controller/app/agents.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/fleet/exit_code.h"
@@ -21,6 +21,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/run/cleaner.h"
 #include "controller/run/process.h"
+#include "controller/run/run_records.h"
 
 namespace plimsoll {
 namespace {
@@ -236,12 +237,7 @@ int CleanMain(const CleanFlags& flags, CommandLine& line) {
 void AddCleanCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<CleanFlags>();
   CLI::App* command = app.add_subcommand("clean", "List and remove leftovers of runs");
-  command
-      ->add_option("--hosts", flags->agents.hosts, "Agents (if not given: this machine, with an agent started for it)")
-      ->type_name("LIST");
-  command
-      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
-      ->type_name("FILE");
+  AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
   command->add_option("--dir", flags->directories, "Directory of the runs, as the hosts see it; repeat for several")
       ->required()
       ->allow_extra_args(false)

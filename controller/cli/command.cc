@@ -1,23 +1,18 @@
 #include "controller/cli/command.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <ostream>
-#include <random>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "common/command_line/command_line.h"
-#include "common/posix.h"
 #include "common/text.h"
 
 namespace plimsoll {
@@ -26,10 +21,6 @@ namespace {
 constexpr char kHelp[] = "help";
 
 constexpr char kColorOption[] = "--color";
-constexpr char kGreen[] = "\033[32m";
-constexpr char kRed[] = "\033[31m";
-constexpr char kYellow[] = "\033[33m";
-constexpr char kNoColor[] = "\033[0m";
 
 void SetColors(const std::string& when, CommandLine& line) {
   const char* none = std::getenv("NO_COLOR");
@@ -40,90 +31,10 @@ void SetColors(const std::string& when, CommandLine& line) {
   line.color_err = decide(STDERR_FILENO);
 }
 
-// The first verdict of the line that is a word of its own, in its colour.
-void PaintFirst(std::string& line) {
-  static const std::vector<std::pair<std::string, const char*>> kWords = {
-      {"PASS", kGreen}, {"FAIL", kRed}, {"INCONCLUSIVE", kYellow}, {"NOT TESTED", kYellow}, {"DID NOT RUN", kYellow}};
-  size_t first = std::string::npos;
-  const std::pair<std::string, const char*>* found = nullptr;
-  for (const auto& word : kWords) {
-    const size_t at = line.find(absl::StrCat(" ", word.first));
-    if (at == std::string::npos || at >= first) continue;
-    const size_t end = at + 1 + word.first.size();
-    if (end < line.size() && std::strchr(" ,:", line[end]) == nullptr) continue;
-    first = at;
-    found = &word;
-  }
-  if (found == nullptr) return;
-  line.insert(first + 1 + found->first.size(), kNoColor);
-  line.insert(first + 1, found->second);
-}
-
-constexpr int kRunIdBytes = 3;
-constexpr int kRunTokenBytes = 16;
-
-std::string RandomBytes(int count) {
-  std::random_device random;
-  std::string bytes;
-  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(random() & 0xffU));
-  return bytes;
-}
-
 }  // namespace
-
-int PrintError(CommandLine& line, const std::string& message, Exit exit) {
-  std::string one_line = message;
-  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
-  line.err << (line.color_err ? "\033[31mplimsoll:\033[0m " : "plimsoll: ") << SanitizeForTerminal(one_line) << '\n';
-  return static_cast<int>(exit);
-}
-
-int PrintError(CommandLine& line, const absl::Status& status, Exit exit) {
-  return PrintError(line, std::string(status.message()), exit);
-}
-
-int PrintErrors(CommandLine& line, const absl::Status& status, Exit exit) {
-  for (const std::string& message : std::vector<std::string>(absl::StrSplit(std::string(status.message()), '\n'))) {
-    PrintError(line, message, exit);
-  }
-  return static_cast<int>(exit);
-}
 
 absl::Status WithOption(const std::string& option, const absl::Status& status) {
   return {status.code(), absl::StrCat("--", option, ": ", std::string(status.message()))};
-}
-
-bool WroteOutput(CommandLine& line, const std::string& more) {
-  line.out.flush();
-  if (line.out) return true;
-  // A pipe without a reader is in error; a full disk is not.
-  pollfd output{STDOUT_FILENO, 0, 0};
-  if (poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0) return true;
-  if (!line.output_failed) PrintError(line, absl::StrCat("standard output could not be written", more), Exit::kOk);
-  line.output_failed = true;
-  return false;
-}
-
-int PrintFailure(CommandLine& line, const Failure& failure) {
-  for (const std::string& message : failure.lines) PrintError(line, message, failure.code);
-  return static_cast<int>(failure.code);
-}
-
-absl::Status LocalDirectoryError(const std::string& dir, std::error_code error, const std::string& option) {
-  if (error == std::errc::no_such_file_or_directory) {
-    return absl::NotFoundError(absl::StrCat(option, ": ", dir, " does not exist; create it or pass another ", option));
-  }
-  return PosixError(option, dir, error.value());
-}
-
-absl::StatusOr<std::string> LocalDirectory(const std::string& dir, const std::string& option) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::canonical(dir, error);
-  if (error) return LocalDirectoryError(dir, error, option);
-  if (!std::filesystem::is_directory(absolute, error)) {
-    return absl::InvalidArgumentError(absl::StrCat(option, ": ", dir, " is not a directory; pass another ", option));
-  }
-  return absolute.string();
 }
 
 void AddHelpCommand(CLI::App& app) {
@@ -167,6 +78,40 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
   return unseen ? static_cast<int>(Exit::kWrong) : code;
 }
 
+void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const std::string& names) {
+  app.add_option(names, list.hosts, help)->type_name("LIST");
+  app.add_option("--hosts-file", list.hosts_file, "File with agents, one or more per line, # for comments")
+      ->type_name("FILE");
+}
+
+void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
+  AddTlsFlags(app, flags.tls);
+  std::vector<std::string> names;
+  std::vector<std::string> helps;
+  for (const LauncherKind* kind : kLaunchers) {
+    names.emplace_back(kind->name);
+    helps.emplace_back(kind->help);
+  }
+  app.add_option("--launch", flags.launch.how, "How agents are started: " + absl::StrJoin(helps, ", or "))
+      ->type_name("HOW")
+      ->group("Agents")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names));
+  for (const LauncherKind* kind : kLaunchers) {
+    for (const LaunchOption& option : kind->options) {
+      const auto [value, is_new] = flags.launch.values.emplace(option.name, option.preset);
+      if (!is_new) continue;
+      std::string& text = value->second;
+      CLI::Option* added = option.type == nullptr
+                               ? app.add_flag_callback(
+                                     option.name, [&text] { text = "true"; }, option.help)
+                               : app.add_option(option.name, text, option.help)->type_name(option.type);
+      added->group("Agents");
+      if (!text.empty()) added->capture_default_str();
+    }
+  }
+}
+
 void AddColorOption(CLI::App& app, CommandLine& line) {
   SetColors("auto", line);
   app.add_option_function<std::string>(
@@ -207,33 +152,6 @@ size_t ColorWords(const std::vector<std::string>& args) {
   while (words < args.size() && absl::StartsWith(args[words], kColorOption))
     words += args[words] == kColorOption ? 2U : 1U;
   return words;
-}
-
-std::string PaintVerdicts(const std::string& report, bool color) {
-  if (!color) return report;
-  std::string painted;
-  bool in_table = false;
-  const std::vector<std::string> lines = absl::StrSplit(report, '\n');
-  for (size_t i = 0; i < lines.size(); ++i) {
-    std::string line = lines[i];
-    if (absl::StartsWith(line, "Criteria") || line == "Requirements" || line == "Parts") {
-      in_table = true;
-    } else if (line.empty()) {
-      in_table = false;
-    } else if (in_table || absl::StartsWith(line, "Verdict ")) {
-      PaintFirst(line);
-    }
-    absl::StrAppend(&painted, i > 0 ? "\n" : "", line);
-  }
-  return painted;
-}
-
-std::string NewRunId() {
-  return absl::BytesToHexString(RandomBytes(kRunIdBytes));
-}
-
-std::string NewRunToken() {
-  return RandomBytes(kRunTokenBytes);
 }
 
 }  // namespace plimsoll

@@ -9,7 +9,8 @@
 #include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/cli/asked_agents.h"
+#include "controller/app/agents.h"
+#include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/agent_trust.h"
@@ -96,10 +97,7 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
 void AddHostsCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HostsFlags>();
   CLI::App* command = app.add_subcommand("hosts", "Show each host: agent, kernel, storage, clock");
-  command->add_option("--hosts,HOSTS", flags->agents.hosts, "Agents: a,b:7462,[::1]:7463,node[1-4]")->type_name("LIST");
-  command
-      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
-      ->type_name("FILE");
+  AddAgentList(*command, flags->agents, "Agents: a,b:7462,[::1]:7463,node[1-4]", "--hosts,HOSTS");
   command->add_option("--dir", flags->directory, "Directory to describe on each host")->type_name("DIR");
   AddAccessFlags(*command, flags->access);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
@@ -136,9 +134,10 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   }
   // A directory on a server that does not answer makes its agent wait; the others are shown.
   Fleet& fleet = agents.fleet();
-  fleet.DescribeAll(std::vector<std::vector<std::string>>(fleet.size(), {agents.directory()}), kAskTimeoutNs);
-  if (events.interrupts() > 0) return PrintError(line, kInterruptedAsking, Exit::kInconclusive);
-  LabelHosts(fleet.hosts());
+  const std::vector<std::vector<std::string>> directories(fleet.size(), {agents.directory()});
+  if (auto failure = agents.Describe(directories, kAskTimeoutNs, kInterruptedAsking); failure.has_value()) {
+    return PrintFailure(line, *failure);
+  }
   std::vector<HostDirectory> hosts;
   for (const auto& host : fleet.hosts()) {
     if (host->description.ok()) hosts.push_back({host->label, host->description->directories(0)});
@@ -156,12 +155,7 @@ void AddStorageCommand(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("storage", "Show a directory's storage stack and its risks for a recovery log");
   command->add_option("DIR", flags->directory, "The directory, as the hosts see it")->required()->type_name("");
-  command
-      ->add_option("--hosts", flags->agents.hosts, "Agents (if not given: this machine, with an agent started for it)")
-      ->type_name("LIST");
-  command
-      ->add_option("--hosts-file", flags->agents.hosts_file, "File with agents, one or more per line, # for comments")
-      ->type_name("FILE");
+  AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
   command->add_option("--bsize", flags->block_size, "Largest write that the log will make")
       ->capture_default_str()
       ->type_name("SIZE");

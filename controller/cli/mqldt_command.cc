@@ -26,9 +26,10 @@
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/app/runs.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
-#include "controller/cli/run_command.h"
+#include "controller/live/live_feed.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/mqldt.h"
@@ -197,12 +198,12 @@ v1::TestPlan PlanOf(const MqldtOptions& options, const std::vector<uint64_t>& bl
 }
 
 // What mqldt shows while it writes: on standard error the seconds, on standard output the figures of each block size.
-class MqldtView {
+class MqldtView final : public LiveObserver {
  public:
-  MqldtView(const MqldtOptions& options, CommandLine& line) : options_(options), line_(line) {}
+  MqldtView(const MqldtOptions& options, Console& line) : options_(options), line_(line) {}
 
   // The seconds of the step, as the first host reports them.
-  void Watch(const v1::JournalRecord& record) {
+  void OnRecord(const v1::JournalRecord& record) override {
     if (record.has_run_begin()) run_ = record.run_begin();
     if (record.has_step_begin()) {
       const uint64_t bytes = run_.steps(static_cast<int>(record.step_begin().step())).block_size_bytes();
@@ -218,7 +219,7 @@ class MqldtView {
     }
   }
 
-  void Print(const v1::StepReport& step) {
+  void OnStep(const v1::StepReport& step) override {
     line_.out << options_.duration_s << '/' << options_.duration_s << "\n\n"
               << RenderMqldtStep(step, options_.qm) << std::flush;
     if (!step.cut_short().empty()) {
@@ -235,7 +236,7 @@ class MqldtView {
   }
 
   const MqldtOptions& options_;
-  CommandLine& line_;
+  Console& line_;
   v1::RunBegin run_;
   int64_t elapsed_s_ = 0;
 };
@@ -254,7 +255,7 @@ absl::Status KeepCsv(const MqldtOptions& options, const v1::Report& report) {
 int Measure(const MqldtFlags& flags, CommandLine& shown) {
   MqldtWords words(shown.err, flags.by_variables);
   std::ostream errors(&words);
-  CommandLine line{shown.out, errors, {}, shown.color_out, shown.color_err, shown.output_failed};
+  Console line{shown.out, errors, shown.color_out, shown.color_err, shown.output_failed};
   MqldtOptions options = flags.options;
   const absl::StatusOr<std::vector<uint64_t>> block_sizes = BlockSizes(options.block_sizes);
   if (!block_sizes.ok()) return PrintError(line, block_sizes.status(), Exit::kWrong);
@@ -297,14 +298,12 @@ int Measure(const MqldtFlags& flags, CommandLine& shown) {
   }
   FillDefaults(plan);
 
-  MqldtView view(options, shown);
   const absl::StatusOr<AgentAccess> access = LoadAccess({});
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   PlanRun how;
   how.out = flags.out;
   how.quiet = true;
-  how.watch = [&view](const v1::JournalRecord& record) { view.Watch(record); };
-  how.on_step = [&view](const v1::StepReport& step) { view.Print(step); };
+  how.views = {std::make_shared<MqldtView>(options, shown)};
   how.finish = [&](const v1::Report& report, const std::string& results) {
     line.err << "plimsoll: the journal, the report and its page are in " << SanitizeForTerminal(results) << std::endl;
     return KeepCsv(options, report);

@@ -5,22 +5,13 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/posix.h"
-#include "common/status_macros.h"
 #include "common/units.h"
-#include "controller/analysis/judge.h"
-#include "controller/cli/command.h"
-#include "controller/page/report_page.h"
-#include "controller/plan/plan_yaml.h"
-#include "controller/render/csv.h"
 #include "controller/render/json.h"
-#include "controller/render/junit_xml.h"
-#include "controller/render/sections.h"
 #include "controller/render/text.h"
 
 namespace plimsoll {
@@ -74,30 +65,6 @@ std::string WhyNoResults(const std::string& out) {
 
 }  // namespace
 
-absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report) {
-  absl::Status first;
-  first.Update(results.Write("report.txt", RenderText(report)));
-  first.Update(results.Write("report.json", RenderJson(report)));
-  first.Update(results.Write("report.csv", RenderCsv(report)));
-  first.Update(results.Write("timeline.csv", RenderTimelineCsv(report)));
-  if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
-    first.Update(results.Write(section->file, section->render_file(report)));
-  }
-  first.Update(results.Write("report.html", RenderReportPage(report)));
-  return first;
-}
-
-absl::Status WriteJUnit(const std::string& path, const v1::Report& report) {
-  return path.empty() ? absl::OkStatus() : WriteFile(path, RenderReportJUnit(report));
-}
-
-absl::Status WriteUnfinishedJUnit(const std::string& path) {
-  std::error_code error;
-  if (path.empty()) return absl::OkStatus();
-  if (std::filesystem::exists(path, error) && std::filesystem::is_other(path, error)) return absl::OkStatus();
-  return WriteFile(path, RenderUnfinishedJUnit());
-}
-
 absl::Status CheckWritable(const std::string& option, const std::string& path) {
   const std::string why = WhyNotWritable(path, option);
   return why.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat(option, ": ", why));
@@ -116,18 +83,10 @@ CLI::Option* AddResultsOption(CLI::App& command, std::string& out) {
       ->check(WhyNoResults);
 }
 
-absl::StatusOr<OpenResults> CreateResults(const std::string& out, WallNs now, const std::string& run_id,
-                                          const v1::TestPlan& plan) {
-  absl::StatusOr<ResultsDirectory> directory =
-      out.empty() ? ResultsDirectory::CreateDefault(now, run_id) : ResultsDirectory::Create(out);
-  PLIMSOLL_RETURN_IF_ERROR(directory.status());
-  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> journal, directory->CreateJournal());
-  PLIMSOLL_RETURN_IF_ERROR(directory->Write("plan.yaml", WritePlan(plan)));
-  return OpenResults{*std::move(directory), std::move(journal)};
-}
-
 std::string ReportText(const v1::Report& report, const ViewFlags& view, const ReportPlace& place,
                        const std::vector<std::string>& kept_files) {
+  if (view.json) return RenderJson(report);
+  if (!view.summary.empty()) return RenderMarkdown(report, place.path);
   if (!view.full && view.histogram_rows == 0) return RenderBrief(report, place, kept_files);
   if (view.full) {
     std::string text = RenderText(report, view.histogram_rows) + "\n";
@@ -144,25 +103,16 @@ std::string ReportText(const v1::Report& report, const ViewFlags& view, const Re
   return text.insert(text.size() - ResultsLine(report, place).size(), histograms);
 }
 
-int PrintReport(CommandLine& line, const std::string& text, const v1::Report& report, const std::string& results_path,
-                const std::vector<absl::Status>& kept) {
-  line.out << PaintVerdicts(text, line.color_out) << std::flush;
-  int code = ExitCode(report);
-  for (const absl::Status& status : kept) {
-    if (status.ok()) continue;
-    PrintError(line, status, Exit::kInconclusive);
-    if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
-  }
-  WroteOutput(line, absl::StrCat("; the report is in ", results_path));
-  return code;
-}
-
 namespace {
 
 // A line a day is the least that anybody watches.
 constexpr int64_t kMaxIntervalNs = 86'400 * kNsPerSecond;
 
 }  // namespace
+
+CLI::Option* AddJsonFlag(CLI::App& command, bool& json) {
+  return command.add_flag("--json", json, "Print the report as JSON instead of text");
+}
 
 CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary) {
   return command
@@ -215,22 +165,13 @@ absl::Status ViewFlags::Read() {
   return absl::OkStatus();
 }
 
-IntervalPrinter::IntervalPrinter(Analyzer& analyzer, int64_t interval_ns,
-                                 std::function<void(const std::string& line)> print)
-    : print_(std::move(print)), lines_(interval_ns) {
-  analyzer.SetIntervalListener(interval_ns, [this](const IntervalRow& row) {
-    MutexLock lock(mutex_);
-    for (std::string& line : lines_.Add(row)) made_.push_back(std::move(line));
-  });
-}
-
-void IntervalPrinter::Print() {
-  std::vector<std::string> made;
-  {
-    MutexLock lock(mutex_);
-    made.swap(made_);
-  }
-  for (const std::string& line : made) print_(line);
+PlanRun ViewFlags::Applied(PlanRun how) const {
+  how.interval_ns = interval_ns;
+  how.junit = junit;
+  how.text = [this](const v1::Report& report, const std::string& results, const std::vector<std::string>& kept) {
+    return ReportText(report, *this, {results}, kept);
+  };
+  return how;
 }
 
 }  // namespace plimsoll

@@ -5,28 +5,27 @@
 #include "absl/strings/str_cat.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
+#include "controller/app/runs.h"
 #include "controller/cli/accept_record.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/journal/results.h"
-#include "controller/render/json.h"
-#include "controller/render/text.h"
+#include "controller/live/views.h"
 
 namespace plimsoll {
 namespace {
 
 struct ReportFlags {
   std::string directory;
-  bool json = false;
   bool print_only = false;
   ViewFlags view;
 };
 
 // Of an acceptance: the report over its parts.
 int ReportAcceptance(const ReportFlags& flags, CommandLine& line) {
-  const AcceptView view{flags.json, flags.view.full, flags.view.summary, flags.view.junit};
+  const AcceptView view{flags.view.json, flags.view.full, flags.view.summary, flags.view.junit};
   if (flags.view.interval_ns > 0 || flags.view.histogram_rows > 0) {
     return PrintError(line,
                       absl::StrCat(flags.directory,
@@ -56,27 +55,26 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
   if (!journal.ok()) return PrintError(line, journal.status(), Exit::kWrong);
   const bool is_file = *journal == flags.directory;
   Analyzer analyzer;
-  std::unique_ptr<IntervalPrinter> intervals;
+  std::unique_ptr<IntervalView> intervals;
   if (flags.view.interval_ns > 0) {
-    intervals = std::make_unique<IntervalPrinter>(analyzer, flags.view.interval_ns,
-                                                  [&line](const std::string& text) { line.out << text << "\n"; });
+    intervals = std::make_unique<IntervalView>(flags.view.interval_ns,
+                                               [&line](const std::string& text) { line.out << text << "\n"; });
+    intervals->OnBegin(analyzer);
   }
   const absl::StatusOr<std::string> damage =
       ReadWholeRecords(*journal, [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
         analyzer.Add(record);
-        if (intervals) intervals->Print();
+        if (intervals) intervals->OnRecord(record);
       });
   if (!damage.ok()) return PrintError(line, damage.status(), Exit::kWrong);
   if (!damage->empty()) analyzer.AddDamage(absl::StrCat(*damage, "; the report covers what comes before it."));
   const v1::Report report = analyzer.Finish();
   if (intervals) {
-    intervals->Print();
+    intervals->OnEnd();
     line.out << "\n";
   }
-  line.out << (flags.json ? RenderJson(report)
-               : !flags.view.summary.empty()
-                   ? RenderMarkdown(report, flags.directory)
-                   : PaintVerdicts(ReportText(report, flags.view, {flags.directory, is_file}), line.color_out))
+  line.out << PaintVerdicts(ReportText(report, flags.view, {flags.directory, is_file}),
+                            line.color_out && flags.view.summary.empty())
            << std::flush;
   WroteOutput(line);
   if (!flags.print_only && !is_file) {
@@ -98,7 +96,7 @@ void AddReportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* command = app.add_subcommand("report", "Recreate the report of a run from its journal");
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
-  CLI::Option* json = command->add_flag("--json", flags->json, "Print the report as JSON instead of text");
+  CLI::Option* json = AddJsonFlag(*command, flags->view.json);
   command->add_flag("--print-only", flags->print_only, "Print the report without writing its files again");
   flags->view.AddTo(*command, "before the report");
   json->excludes("--interval")->excludes("--histogram")->excludes("--full")->excludes("--summary");

@@ -52,9 +52,9 @@ Drill::Drill(Options options)
 
 std::optional<Failure> Drill::Run() {
   AppendRunBegin(options_.plan, options_.host_plans, {}, clock_, fleet_, log_);
-  options_.progress->Preparing();
+  options_.feed->Preparing();
   std::optional<Failure> failure = preparation_.Run();
-  options_.progress->StepEnds();
+  options_.feed->StepEnds();
   prepared_ = !failure.has_value();
   if (prepared_) {
     failure = CheckPairs();
@@ -208,7 +208,7 @@ std::string Drill::RunRound(uint32_t round) {
   // A command that failed makes its round inconclusive, and leaves the others as they are.
   problem = Restore(fault, victims);
   victim_.reset();
-  if (log_.AnalysedWithin(kShowRoundNs)) options_.say(log_.analyzer().LastRoundText());
+  if (const Analyzer* analyzer = log_.AnalyzerWithin(kShowRoundNs)) options_.say(analyzer->LastRoundText());
   return problem;
 }
 
@@ -371,14 +371,14 @@ void Drill::ReleaseAll() {
     if (host->lost() || host->phase == Host::Phase::kGone || host->phase == Host::Phase::kKnown) continue;
     SessionDriver::Release(*host, options_.plan.keep_files());
   }
-  options_.progress->Releasing();
+  options_.feed->Releasing();
   driver_.PumpUntil([this] {
     return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [](const auto& host) {
       return host->lost() || host->phase == Host::Phase::kGone || host->phase == Host::Phase::kKnown;
     });
   });
   driver_.Close();
-  options_.progress->StepEnds();
+  options_.feed->StepEnds();
 }
 
 std::vector<size_t> Drill::AbsentHosts() const {
@@ -395,13 +395,13 @@ bool Drill::Full() {
 }
 
 MonotonicNs Drill::next_update() const {
-  MonotonicNs next = options_.progress->next_update();
+  MonotonicNs next = options_.feed->next_update();
   if (!away_.empty()) next = std::min(next, next_try_);
   return next;
 }
 
 void Drill::Update(MonotonicNs now) {
-  if (now >= options_.progress->next_update()) options_.progress->Update(now, fleet_.hosts(), log_.live());
+  if (now >= options_.feed->next_update()) options_.feed->Update(now, fleet_.hosts());
   if (away_.empty() || now < next_try_) return;
   next_try_ = now + kTryAgainNs;
   for (const size_t index : away_) {
@@ -538,7 +538,7 @@ void Drill::OnLost(Host& host, const std::string& reason) {
   record.mutable_host_lost()->set_reason(reason);
   record.mutable_host_lost()->set_step(-1);
   log_.Append(std::move(record));
-  options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+  options_.feed->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
 }
 
 std::string Drill::MustEnd() const {
@@ -591,7 +591,7 @@ std::string Drill::RunCommand(uint32_t round, bool undo, const std::vector<std::
   done.mutable_ha()->mutable_fault_command_done()->set_exit_code(exit_code);
   done.mutable_ha()->mutable_fault_command_done()->set_error(error);
   log_.Append(std::move(done));
-  if (!error.empty()) options_.progress->Warn(absl::StrCat("the ", undo ? "undo" : "do", " command failed: ", error));
+  if (!error.empty()) options_.feed->Warn(absl::StrCat("the ", undo ? "undo" : "do", " command failed: ", error));
   return error;
 }
 

@@ -15,11 +15,11 @@
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
+#include "controller/live/live_feed.h"
+#include "controller/live/run_log.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
-#include "controller/run/progress.h"
-#include "controller/run/run_log.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -42,7 +42,7 @@ class Drill final : private SessionCourse {
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;
     RunLog* log = nullptr;
-    Progress* progress = nullptr;
+    LiveFeed* feed = nullptr;
     CommandRunner* commands = nullptr;
     // Is given a line for each thing of note that happens.
     std::function<void(const std::string& line)> say;

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "controller/fleet/fleet.h"
-#include "controller/run/run_log.h"
+#include "controller/live/run_log.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/agent.pb.h"
 

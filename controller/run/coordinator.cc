@@ -65,7 +65,7 @@ std::optional<Failure> Coordinator::Run() {
       host->qm_names.push_back(qm.name());
     }
   }
-  options_.progress->Preparing();
+  options_.feed->Preparing();
   std::optional<Failure> failure = preparation_.Run();
   if (!failure.has_value()) Settle();
   std::string cut_short;
@@ -94,9 +94,9 @@ std::optional<Failure> Coordinator::Run() {
 
 void Coordinator::Settle() {
   if (options_.plan.settle_ns() <= 0) return;
-  options_.progress->Settling(clock_.Now(), options_.plan.settle_ns());
+  options_.feed->Settling(clock_.Now(), options_.plan.settle_ns());
   Pause(options_.plan.settle_ns());
-  options_.progress->StepEnds();
+  options_.feed->StepEnds();
 }
 
 std::string Coordinator::MustStop() const {
@@ -151,7 +151,7 @@ void Coordinator::AwaitReports(uint32_t step) {
   log_.Append(std::move(record));
   // The report of a large step takes seconds of this machine's processors. Leases are kept meanwhile.
   const int64_t patience_ns = std::min(driver_.heartbeat_period_ns() / 2, 100 * kNsPerMs);
-  while (!left() && MustStop().empty() && !log_.AnalysedWithin(patience_ns)) Pause(patience_ns);
+  while (!left() && MustStop().empty() && !log_.AnalyzerWithin(patience_ns)) Pause(patience_ns);
 }
 
 Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
@@ -245,7 +245,7 @@ bool Coordinator::HasStep(uint32_t step) {
 bool Coordinator::AwaitTurn(uint32_t step) {
   if (!options_.turn) return true;
   // The terminal is the other run's now.
-  options_.progress->Waiting();
+  options_.feed->Waiting();
   Turn turn = Turn::kWait;
   while (!left() && MustStop().empty() && (turn = options_.turn(step)) == Turn::kWait) Pause(kAskForTurnNs);
   return turn != Turn::kNever;
@@ -283,7 +283,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   if (armed == ArmResult::kMustStop) return Failure{Exit::kInconclusive, {MustStop()}};
 
   const auto round_steps = static_cast<uint32_t>(options_.plan.until_steady_ns() > 0 ? options_.steps.size() : 0);
-  options_.progress->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());
+  options_.feed->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());
   std::string cut_short;
   const bool stay = PumpUntil([&] {
     cut_short = MustStop();
@@ -291,11 +291,11 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   });
   if (stay && !cut_short.empty() && !StepIsDone()) {
     StopAll(cut_short);
-    options_.progress->Draining(cut_short);
+    options_.feed->Draining(cut_short);
     PumpUntil([this] { return StepIsDone(); });
   }
-  options_.progress->StepMeasured(clock_.Now(), fleet_.hosts(), log_.live());
-  options_.progress->StepEnds();
+  options_.feed->StepMeasured(clock_.Now(), fleet_.hosts());
+  options_.feed->StepEnds();
   // An agent may end a step by itself (its lease ran out) before it says what is wrong, or its session breaks.
   if (!stopping_) AwaitReasons();
   // A host that failed ends the step for itself alone, as one that is lost does.
@@ -339,7 +339,7 @@ void Coordinator::ReleaseAll() {
     if (host->lost() || host->phase == Host::Phase::kGone) continue;
     SessionDriver::Release(*host, options_.plan.keep_files());
   }
-  options_.progress->Releasing();
+  options_.feed->Releasing();
   PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });
   driver_.Close();
 }
@@ -372,11 +372,11 @@ void Coordinator::Note(const std::string& text) {
 }
 
 MonotonicNs Coordinator::next_update() const {
-  return options_.progress->next_update();
+  return options_.feed->next_update();
 }
 
 void Coordinator::Update(MonotonicNs now) {
-  options_.progress->Update(now, fleet_.hosts(), log_.live());
+  options_.feed->Update(now, fleet_.hosts());
 }
 
 std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
@@ -553,8 +553,8 @@ void Coordinator::OnLost(Host& host, const std::string& reason) {
   record.mutable_host_lost()->set_step(step_);
   record.mutable_host_lost()->mutable_in_flight()->Assign(host.in_flight.begin(), host.in_flight.end());
   log_.Append(std::move(record));
-  options_.progress->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
-  options_.progress->Warn(CleanupAdvice(host.Joined(options_.host_plans[host.index])));
+  options_.feed->Warn(absl::StrCat("host ", host.label, " is lost: ", reason));
+  options_.feed->Warn(CleanupAdvice(host.Joined(options_.host_plans[host.index])));
 }
 
 }  // namespace plimsoll

@@ -13,9 +13,9 @@
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
+#include "controller/live/live_feed.h"
+#include "controller/live/run_log.h"
 #include "controller/run/preparation.h"
-#include "controller/run/progress.h"
-#include "controller/run/run_log.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -50,7 +50,7 @@ class Coordinator final : private SessionCourse {
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;
     RunLog* log = nullptr;
-    Progress* progress = nullptr;
+    LiveFeed* feed = nullptr;
   };
 
   explicit Coordinator(Options options);

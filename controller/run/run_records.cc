@@ -1,12 +1,35 @@
 #include "controller/run/run_records.h"
 
+#include <random>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
+namespace {
+
+constexpr int kRunIdBytes = 3;
+constexpr int kRunTokenBytes = 16;
+
+std::string RandomBytes(int count) {
+  std::random_device random;
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes.push_back(static_cast<char>(random() & 0xffU));
+  return bytes;
+}
+
+}  // namespace
+
+std::string NewRunId() {
+  return absl::BytesToHexString(RandomBytes(kRunIdBytes));
+}
+
+std::string NewRunToken() {
+  return RandomBytes(kRunTokenBytes);
+}
 
 void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& host_plans,
                     const std::vector<v1::LogStep>& steps, const Clock& clock, Fleet& fleet, RunLog& log) {

@@ -1,4 +1,4 @@
-// The records with which a journal begins and ends, whatever kind of run it is of.
+// The ids of a run, and the records with which its journal begins and ends, whatever kind of run it is of.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "controller/fleet/fleet.h"
-#include "controller/run/run_log.h"
+#include "controller/live/run_log.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -16,6 +16,11 @@ namespace plimsoll {
 inline constexpr int64_t kFrameIntervalNs = 250'000'000;
 // RunBegin::verdict_rules of runs that begin now.
 inline constexpr uint32_t kVerdictRules = 5;
+
+// A new run id: six lower-case hexadecimal digits.
+std::string NewRunId();
+// 16 random bytes, for the stamps and markers of a run.
+std::string NewRunToken();
 
 // The run and its hosts; written out when it returns. `host_plans`: by host. `steps`: those that the plan has from the
 // start.

@@ -22,6 +22,8 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/live/live_feed.h"
+#include "controller/live/views.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/text.h"
 #include "controller/run/coordinator.h"
@@ -269,8 +271,7 @@ std::string ReportAgain(const std::string& path) {
 }
 
 std::optional<Failure> Coordinate(const Script& script, Fleet& fleet, EventQueue& events, const Clock& clock,
-                                  RunLog& log, std::FILE* nowhere) {
-  Progress progress(nowhere, /*in_place=*/false, /*quiet=*/false);
+                                  RunLog& log, LiveFeed& feed) {
   Coordinator::Options options;
   options.plan = MakePlan(script);
   options.steps = ExpandSteps(options.plan);
@@ -278,7 +279,7 @@ std::optional<Failure> Coordinate(const Script& script, Fleet& fleet, EventQueue
   options.events = &events;
   options.clock = &clock;
   options.log = &log;
-  options.progress = &progress;
+  options.feed = &feed;
   for (int i = 0; i < static_cast<int>(kHosts); ++i) {
     options.host_plans.push_back(MakeHostPlan(options.plan, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
                                               std::string(16, 't'), kFrameIntervalNs));
@@ -307,14 +308,17 @@ void TryRun(const uint8_t* data, size_t size) {
   LabelHosts(fleet.hosts());
   auto journal = JournalWriter::Create(path);
   Require(journal.ok(), "the journal's file");
+  LiveFeed feed;
+  feed.Add(std::make_shared<PlainLines>(nowhere, PlainLines::Of::kSteps));
   RunLog log(*std::move(journal), clock);
+  feed.Attach(log);
   tests::ReportSums sums;
   // The analysis has a thread of its own.
   std::vector<std::pair<uint32_t, v1::Frame>> analysed;
   log.analyzer().SetFrameListener(
       [&analysed](uint32_t host, const v1::Frame& frame) { analysed.emplace_back(host, frame); });
 
-  const std::optional<Failure> failure = Coordinate(script, fleet, events, clock, log, nowhere);
+  const std::optional<Failure> failure = Coordinate(script, fleet, events, clock, log, feed);
   log.Flush();
   log.analyzer();  // waits for it
   for (const auto& [host, frame] : analysed) {

@@ -57,7 +57,7 @@ class AllOptionsTest : public ::testing::Test {
   CLI::App app_{"Test", "plimsoll"};
   std::ostringstream out_;
   std::ostringstream err_;
-  CommandLine line_{out_, err_, {}};
+  CommandLine line_{{out_, err_}};
 };
 
 TEST_F(AllOptionsTest, AnOptionWithOneValueThatIsGivenTwiceIsNamed) {

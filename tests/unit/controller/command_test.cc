@@ -19,7 +19,7 @@ class CommandTest : public ::testing::Test {
   int Run(const std::vector<std::string>& args) {
     CLI::App app("Goes", "plimsoll");
     app.set_version_flag("--version", "plimsoll 1.2.3");
-    CommandLine line{out_, err_, {}};
+    CommandLine line{{out_, err_}};
     CLI::App* go = app.add_subcommand("go", "Go");
     go->add_flag("--file-size");
     go->callback([&line] { line.action = [] { return 7; }; });
@@ -77,13 +77,13 @@ TEST_F(CommandTest, AnUnknownCommandOrOptionIsReportedInOneLineWithTheClosest) {
 }
 
 TEST_F(CommandTest, AnErrorIsOneLineWhateverItsText) {
-  CommandLine line{out_, err_, {}};
+  CommandLine line{{out_, err_}};
   EXPECT_EQ(PrintError(line, absl::InternalError("a\nb"), Exit::kCannotRun), static_cast<int>(Exit::kCannotRun));
   EXPECT_EQ(err_.str(), "plimsoll: a b\n");
 }
 
 TEST_F(CommandTest, AnErrorIsColouredWhereStandardErrorIs) {
-  CommandLine line{out_, err_, {}};
+  CommandLine line{{out_, err_}};
   line.color_err = true;
   PrintError(line, "no", Exit::kWrong);
   EXPECT_EQ(err_.str(), "\033[31mplimsoll:\033[0m no\n");
@@ -91,7 +91,7 @@ TEST_F(CommandTest, AnErrorIsColouredWhereStandardErrorIs) {
 
 TEST_F(CommandTest, ColorMayStandAnywhereOnTheLine) {
   CLI::App app("Goes", "plimsoll");
-  CommandLine line{out_, err_, {}};
+  CommandLine line{{out_, err_}};
   AddColorOption(app, line);
   app.add_subcommand("go", "Go")->callback([&line] { line.action = [] { return 7; }; });
   AddHelpCommand(app);

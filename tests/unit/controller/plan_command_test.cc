@@ -30,7 +30,7 @@ class PlanCommandTest : public ::testing::Test {
     out_.str("");
     err_.str("");
     CLI::App app("Plimsoll", "plimsoll");
-    CommandLine line{out_, err_, {}};
+    CommandLine line{{out_, err_}};
     AddPlanCommand(app, line);
     return ParseAndRun(app, args, line);
   }

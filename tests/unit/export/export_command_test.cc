@@ -34,7 +34,7 @@ class ExportCommandTest : public ::testing::Test {
   int RunAsIs(const std::vector<std::string>& args) {
     err_.str("");
     CLI::App app("Plimsoll", "plimsoll");
-    CommandLine line{out_, err_, {}};
+    CommandLine line{{out_, err_}};
     AddExportCommand(app, line);
     return ParseAndRun(app, args, line);
   }

@@ -15,6 +15,8 @@
 
 #include "absl/strings/str_join.h"
 #include "common/units.h"
+#include "controller/live/live_feed.h"
+#include "controller/live/views.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/run/run_records.h"
@@ -102,14 +104,15 @@ class DrillTest : public ::testing::Test {
       records_.push_back(record);
       on_record_(record);
     });
-    Progress progress(stderr, /*in_place=*/false, /*quiet=*/true);
+    LiveFeed feed;
+    feed.Add(std::make_shared<PlainLines>(stderr, PlainLines::Of::kWarnings));
     Drill::Options options;
     options.plan = plan_;
     options.fleet = &fleet;
     options.events = &events_;
     options.clock = &clock_;
     options.log = &log;
-    options.progress = &progress;
+    options.feed = &feed;
     options.commands = &runner_;
     options.say = [this](const std::string& line) { said_ += line + "\n"; };
     for (size_t i = 0; i < 2; ++i) {

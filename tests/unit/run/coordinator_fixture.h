@@ -16,6 +16,8 @@
 
 #include "common/mutex.h"
 #include "common/units.h"
+#include "controller/live/live_feed.h"
+#include "controller/live/views.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/run_records.h"
@@ -101,7 +103,8 @@ class CoordinatorTest : public ::testing::Test {
     EXPECT_THAT(journal, IsOk());
     RunLog log(*std::move(journal), clock_, most_waiting_bytes_);
     on_log_(log);
-    Progress progress(stderr, /*in_place=*/false, /*quiet=*/true);
+    LiveFeed feed;
+    feed.Add(std::make_shared<PlainLines>(stderr, PlainLines::Of::kWarnings));
     Coordinator::Options options;
     options.plan = plan_;
     options.steps = ExpandSteps(plan_);
@@ -111,7 +114,7 @@ class CoordinatorTest : public ::testing::Test {
     options.events = &events_;
     options.clock = &clock_;
     options.log = &log;
-    options.progress = &progress;
+    options.feed = &feed;
     for (int i = 0; i < 2; ++i) {
       options.host_plans.push_back(MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
                                                 std::string(16, 't'), kFrameIntervalNs));

@@ -171,7 +171,7 @@ void FailureScene::Play(const Fault& inject) {
   std::ostringstream out;
   std::ostringstream err;
   CLI::App app("A run in a simulated world", "plimsoll");
-  CommandLine line{out, err, {}};
+  CommandLine line{{out, err}};
   RunSurroundings around;
   around.clock = &world_;
   around.progress = progress_;

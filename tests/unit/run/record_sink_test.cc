@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "controller/run/run_log.h"
+#include "controller/live/run_log.h"
 
 namespace plimsoll {
 namespace {

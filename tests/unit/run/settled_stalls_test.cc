@@ -9,7 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "controller/run/progress.h"
+#include "controller/live/live_feed.h"
+#include "controller/live/views.h"
 #include "tests/testing.h"
 
 namespace plimsoll {
@@ -56,14 +57,10 @@ std::string ShownWhilePreparing(std::initializer_list<uint64_t> done_bytes) {
     hosts.back()->prepare_total_bytes = 4 << 20;
   }
   std::FILE* out = std::tmpfile();
-  {
-    Analyzer analyzer;
-    RecordSink sink([](const v1::JournalRecord& /*record*/) {}, [] {});
-    LiveReader live(analyzer, sink);
-    Progress progress(out, /*in_place=*/false, /*quiet=*/false);
-    progress.Preparing();
-    progress.Update(MonotonicNs{1}, hosts, live);
-  }
+  LiveFeed feed;
+  feed.Add(std::make_shared<PlainLines>(out, PlainLines::Of::kSteps));
+  feed.Preparing();
+  feed.Update(MonotonicNs{1}, hosts);
   std::rewind(out);
   std::array<char, 200> text{};
   const size_t size = std::fread(text.data(), 1, text.size(), out);
@@ -71,7 +68,7 @@ std::string ShownWhilePreparing(std::initializer_list<uint64_t> done_bytes) {
   return {text.data(), size};
 }
 
-TEST(Progress, WhilePreparingItShowsHowFarAllHostsAreAndTheSlowest) {
+TEST(PlainLines, WhilePreparingItShowsHowFarAllHostsAreAndTheSlowest) {
   EXPECT_EQ(ShownWhilePreparing({1 << 20}), "preparing  1 MiB of 4 MiB (25 %)\n");
   EXPECT_EQ(ShownWhilePreparing({3 << 20, 1 << 20, 4 << 20}), "preparing  8 MiB of 12 MiB (67 %)  slowest b: 25 %\n");
   EXPECT_EQ(ShownWhilePreparing({4 << 20, 4 << 20}), "preparing  8 MiB of 8 MiB (100 %)\n");

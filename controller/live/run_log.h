@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -57,29 +56,6 @@ class RecordSink {
   std::thread thread_;
 };
 
-// The figures of a run that is under way, from its analysis.
-//
-// Reads the analyser between two records: on the thread that gives them, once all that were given are in it. Not
-// thread-safe.
-class LiveReader {
- public:
-  // `sink` hands records to `analyzer`; both outlive the object.
-  LiveReader(const Analyzer& analyzer, RecordSink& sink) : analyzer_(analyzer), sink_(sink) {}
-
-  // As Analyzer::Live. Waits for the analysis for so long at most; nothing where that was not enough.
-  std::optional<LiveSnapshot> Read(int64_t now_ns, int64_t after_second, int64_t patience_ns);
-  // After a Read that gave something, and before the next record. As they are now or were a little before: looking
-  // takes a small part of the time at most.
-  const std::vector<LiveCriterion>& Criteria();
-
- private:
-  const Analyzer& analyzer_;
-  RecordSink& sink_;
-  std::vector<LiveCriterion> criteria_;
-  // This machine's own clock.
-  int64_t next_look_ns_ = 0;
-};
-
 // Keeps the journal and feeds the same records to the analyser, so that the report made at the end is the one that the
 // journal gives again. A journal that can no longer be written stops nothing: the analysis continues.
 //
@@ -97,8 +73,8 @@ class RunLog {
   // Stamps the record with the time and keeps it.
   void Append(v1::JournalRecord record);
   void Note(const std::string& text);
-  // `watch` is given every record that is kept, by the thread that appends it.
-  void Watch(std::function<void(const v1::JournalRecord& record)> watch) { watch_ = std::move(watch); }
+  // `watch` is given every record that is kept, by the thread that appends it, in the order of their registration.
+  void Watch(std::function<void(const v1::JournalRecord& record)> watch) { watches_.push_back(std::move(watch)); }
   // The next call of Append, Flush or Tend calls `warn` when the journal can no longer be written.
   void OnJournalLoss(std::function<void(const absl::Status& status)> warn) { journal_loss_ = std::move(warn); }
   // Waits until everything is written out.
@@ -110,12 +86,10 @@ class RunLog {
   // More is waiting for the journal's disk or for the analysis than should be.
   bool full() const;
 
-  // Waits until everything was analysed, for at most so long; false where it was not enough.
-  bool AnalysedWithin(int64_t timeout_ns) { return analysis_->DrainFor(timeout_ns); }
-
-  LiveReader& live() { return live_; }
-  // Waits until everything was analysed.
+  // Waits until everything was analysed; it stays so until the next record.
   Analyzer& analyzer();
+  // The same for at most so long; null where it was not enough.
+  const Analyzer* AnalyzerWithin(int64_t timeout_ns) { return analysis_->DrainFor(timeout_ns) ? &analyzer_ : nullptr; }
   // Why the journal is incomplete; OK where it is not.
   const absl::Status& journal_status() const { return journal_status_; }
 
@@ -131,7 +105,7 @@ class RunLog {
   std::unique_ptr<JournalWriter> journal_;
   absl::Status journal_status_;
   Analyzer analyzer_;
-  std::function<void(const v1::JournalRecord&)> watch_;
+  std::vector<std::function<void(const v1::JournalRecord&)>> watches_;
   std::function<void(const absl::Status&)> journal_loss_;
   Mutex mutex_;
   // What the journal's thread came upon.
@@ -139,7 +113,6 @@ class RunLog {
   // Last: their threads use what is above. The first is null without a journal.
   std::unique_ptr<RecordSink> journal_sink_;
   std::unique_ptr<RecordSink> analysis_;
-  LiveReader live_{analyzer_, *analysis_};
 };
 
 }  // namespace plimsoll

@@ -1,11 +1,9 @@
-#include "controller/run/run_log.h"
+#include "controller/live/run_log.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/units.h"
 
 namespace plimsoll {
 
@@ -94,7 +92,7 @@ void RunLog::Append(v1::JournalRecord record) {
   const size_t bytes = shared->SpaceUsedLong();
   if (journal_sink_ != nullptr) journal_sink_->Give(shared, bytes);
   analysis_->Give(shared, bytes);
-  if (watch_) watch_(*shared);
+  for (const auto& watch : watches_) watch(*shared);
   Tend();
 }
 
@@ -139,28 +137,6 @@ void RunLog::Tend() {
                                                "): this report cannot be made again from it"));
   const size_t bytes = record.ByteSizeLong();
   analysis_->Give(std::make_shared<const v1::JournalRecord>(std::move(record)), bytes);
-}
-
-namespace {
-
-constexpr int64_t kLookPeriodNs = kNsPerSecond;
-// A look that took a millisecond is followed by so many without one.
-constexpr int64_t kRestPerLook = 50;
-
-}  // namespace
-
-std::optional<LiveSnapshot> LiveReader::Read(int64_t now_ns, int64_t after_second, int64_t patience_ns) {
-  if (!sink_.DrainFor(patience_ns)) return std::nullopt;
-  return analyzer_.Live(now_ns, after_second);
-}
-
-const std::vector<LiveCriterion>& LiveReader::Criteria() {
-  if (const int64_t began_ns = SystemClock::Read().value; began_ns >= next_look_ns_) {
-    criteria_ = analyzer_.LiveCriteria();
-    const int64_t ended_ns = SystemClock::Read().value;
-    next_look_ns_ = ended_ns + std::max(kLookPeriodNs, kRestPerLook * (ended_ns - began_ns));
-  }
-  return criteria_;
 }
 
 }  // namespace plimsoll

@@ -1,0 +1,333 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/protocol.h"
+#include "common/text.h"
+#include "common/units.h"
+#include "controller/analysis/figures.h"
+#include "controller/app/planned_run.h"
+#include "controller/live/views.h"
+#include "controller/plan/placement.h"
+#include "controller/plan/plan_check.h"
+#include "controller/plan/plan_defaults.h"
+#include "controller/plan/plan_kinds.h"
+#include "controller/render/plain_text.h"
+#include "controller/run/preparation.h"
+#include "controller/run/run_records.h"
+
+namespace plimsoll {
+namespace {
+
+// What a plan is checked for is what the analysis judges by.
+static_assert(kSteadyRounds == kSteadyFigures);
+
+// The plan as it runs: random arrivals need a seed, and the report names the one that was used.
+v1::TestPlan WithSeed(v1::TestPlan plan) {
+  bool random = false;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    random = random || EffectiveWorkload(plan, host).arrival() == v1::ARRIVAL_POISSON;
+  }
+  if (random && !plan.has_seed()) plan.set_seed(std::random_device()());
+  return plan;
+}
+
+class LogRun final : public PlannedRun {
+ public:
+  LogRun(v1::TestPlan plan, const PlanRun& how, const AgentAccess& access, Console& console,
+         const RunSurroundings& around, EventQueue& events)
+      : PlannedRun(WithSeed(std::move(plan)), how, access, console, around, events,
+                   {"nothing was measured", "measuring continues", IsScreen(around.progress), /*table=*/true},
+                   how.turn != nullptr ? how.turn->run_id : NewRunId(),
+                   how.turn != nullptr ? how.turn->beside_key : ""),
+        steps_(ExpandSteps(plan_)) {
+    for (int i = 0; i < std::max(1, plan_.hosts_size()); ++i) workloads_.push_back(EffectiveWorkload(plan_, i));
+  }
+
+ private:
+  std::vector<AgentPlace> Places() const override {
+    std::vector<AgentPlace> places;
+    for (size_t i = 0; i < workloads_.size(); ++i) {
+      places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(static_cast<int>(i)).address(), {}});
+      for (const std::string& directory : DirsOf(workloads_[i])) {
+        places.back().roots.push_back({directory, DirectoryOption(workloads_[i])});
+      }
+    }
+    return places;
+  }
+
+  std::optional<Failure> Check() override {
+    for (const auto& host : fleet().hosts()) {
+      host->directories = DirsOf(workloads_[host->index]).size();
+      if (how_.turn != nullptr && !how_.turn->beside_id.empty() && host->description.ok() &&
+          host->description->holder().run_id() == how_.turn->beside_id) {
+        host->description->clear_holder();
+      }
+    }
+    if (auto failure = CheckHosts(fleet().hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
+      return failure;
+    if (auto failure = CheckPlanCaps(fleet().hosts(), plan_, how_.turn); failure.has_value()) return failure;
+    for (const v1::TestPlan& later : how_.later) {
+      if (auto failure = CheckPlanCaps(fleet().hosts(), later); failure.has_value()) return failure;
+    }
+    fleet().FindQueueManagers(plan_.lease_ns());
+    return std::nullopt;
+  }
+
+  std::vector<std::string> Notes(const std::string& results) const override {
+    std::vector<std::string> notes = PlanNotes(plan_);
+    if (std::string shared = SharedResults(results); !shared.empty()) notes.push_back(std::move(shared));
+    return notes;
+  }
+
+  std::optional<Failure> Course(RunLog& log) override {
+    Coordinator::Options options;
+    options.plan = plan_;
+    options.steps = steps_;
+    options.fleet = &fleet();
+    options.events = &events_;
+    options.clock = &clock_;
+    options.log = &log;
+    options.feed = &feed_;
+    if (!ListsSteps(plan_) || plan_.until_steady_ns() > 0)
+      options.next_step = [this, &log] { return NextStep(log.analyzer()); };
+    if (how_.turn != nullptr) {
+      options.next_step = how_.turn->next_step;
+      options.turn = [this, &log](uint32_t step) { return how_.turn->turn(step, log.analyzer()); };
+      options.beside_key = how_.turn->own_key;
+    }
+    const std::string token = NewRunToken();
+    for (const auto& host : fleet().hosts()) {
+      options.host_plans.push_back(
+          MakeHostPlan(plan_, static_cast<int>(host->index), host->label, run_id_, token, kFrameIntervalNs));
+    }
+    Coordinator coordinator(std::move(options));
+    std::optional<Failure> failure = coordinator.Run();
+    left_ = coordinator.left();
+    return failure;
+  }
+
+  std::string LeftText(const std::string& results) const override {
+    return absl::StrCat("the agents stop and clean up within ", FormatDuration(plan_.lease_ns()), "; `plimsoll report ",
+                        ShellQuoted(results), "` reports what there is");
+  }
+
+  static std::string RoundsText(const v1::TestPlan& plan) {
+    if (plan.until_steady_ns() == 0) return "";
+    return absl::StrCat(", in at least ", kSteadyRounds, " and at most ", MostRounds(plan),
+                        " rounds until it is steady");
+  }
+
+  // Of a search, or of rounds: shows what the step before has shown, and what comes.
+  std::optional<v1::LogStep> NextStep(const Analyzer& analyzer) {
+    const std::string last = analyzer.LastStepText();
+    if (!last.empty()) Say(SanitizeForTerminal(last));
+    if (const auto outlook = analyzer.NextStepOutlook()) feed_.ShowOutlook(outlook->text, outlook->left_ns);
+    return analyzer.NextStep();
+  }
+
+  void DryRun() override {
+    uint64_t total_bytes = 0;
+    std::vector<std::vector<std::string>> rows = {{"host", "directory", "QMs", "files", "bytes"}};
+    for (const auto& host : fleet().hosts()) {
+      for (const HostBytes& bytes : BytesOf(workloads_[host->index])) {
+        total_bytes += bytes.bytes;
+        rows.push_back({SanitizeForTerminal(host->label), SanitizeForTerminal(bytes.directory),
+                        absl::StrCat(bytes.writers), FormatCount(bytes.files), FormatSizeForPeople(bytes.bytes)});
+      }
+    }
+    for (const std::string& text : AlignColumns(rows, "llrrr")) console_.out << text << '\n';
+    console_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
+                 << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
+    if (!ListsSteps(plan_)) {
+      console_.out << "a search of at most " << FormatDuration(WritingTimeOf(plan_).ns) << ". Nothing was touched."
+                   << std::endl;
+      return;
+    }
+    console_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
+                 << FormatDuration(plan_.duration_ns())
+                 << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
+                                           : "")
+                 << RoundsText(plan_) << ". Nothing was touched." << std::endl;
+    if (HasPlacement(plan_)) {
+      for (const std::string& text : DescribePlacement(plan_)) console_.out << SanitizeForTerminal(text) << '\n';
+    }
+  }
+
+  std::vector<std::string> KeptFiles() const override {
+    if (!plan_.keep_files()) return {};
+    std::map<std::string, std::vector<std::string>> hosts;
+    for (const auto& host : fleet().hosts()) {
+      for (const std::string& dir : DirsOf(workloads_[host->index])) hosts[dir].push_back(host->address);
+    }
+    std::vector<std::string> lines;
+    for (const auto& [dir, addresses] : hosts) {
+      const std::string list =
+          plan_.hosts().empty()
+              ? ""
+              : absl::StrCat(" --hosts ", ShellQuoted(absl::StrJoin(addresses, ",")), access_.launch.OnCommandLine());
+      lines.push_back(
+          SanitizeForTerminal(absl::StrCat("Files kept in ", dir == "/" ? "" : dir, "/plimsoll-", run_id_, "/")));
+      lines.push_back(SanitizeForTerminal(absl::StrCat("Remove them with: plimsoll clean", list, " --dir ",
+                                                       ShellQuoted(dir), " --run ", run_id_, " --yes")));
+    }
+    return lines;
+  }
+
+  // What to know where the results are on the file system under test; empty: they are not. A child agent writes on
+  // this machine: the journal on the same file system would be measured too.
+  std::string SharedResults(const std::string& results) const {
+    struct stat ours{};
+    struct stat theirs{};
+    for (const v1::LogWorkload& workload : workloads_) {
+      for (const std::string& dir : DirsOf(workload)) {
+        if (stat(results.c_str(), &ours) == 0 && stat(dir.c_str(), &theirs) == 0 && ours.st_dev == theirs.st_dev) {
+          return absl::StrCat("the results (", results, ") are on the file system under test (", dir,
+                              "); put them elsewhere with --out");
+        }
+      }
+    }
+    return "";
+  }
+
+  const std::vector<v1::LogStep> steps_;
+  std::vector<v1::LogWorkload> workloads_;
+};
+
+// Makes each step as long as so many of it.
+void Repeat(uint32_t times, std::vector<v1::LogStep>& steps) {
+  for (v1::LogStep& step : steps) {
+    step.set_duration_ns(step.duration_ns() * times);
+    step.set_warmup_ns(step.warmup_ns() * times);
+  }
+}
+
+}  // namespace
+
+std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
+                                     const RunInTurn* turn) {
+  std::vector<v1::LogWorkload> workloads;
+  workloads.reserve(hosts.size());
+  for (size_t i = 0; i < hosts.size(); ++i) workloads.push_back(EffectiveWorkload(plan, static_cast<int>(i)));
+  std::vector<v1::LogStep> steps = ExpandSteps(plan);
+  TimeInWords time;
+  if (!ListsSteps(plan)) {
+    const int64_t budget_ns = WritingTimeOf(plan).ns;
+    steps.resize(1);
+    steps.front().set_duration_ns(budget_ns);
+    time = {absl::StrCat("has a search that takes at most ", FormatDuration(budget_ns)), "--budget"};
+  } else if (plan.until_steady_ns() > 0) {
+    Repeat(MostRounds(plan), steps);
+    time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
+                         " with warm-up"),
+            "--until-steady or --warmup"};
+  } else if (turn != nullptr) {
+    Repeat(turn->turns, steps);
+    steps.front().set_duration_ns(steps.front().duration_ns() + turn->others_ns);
+    time = {absl::StrCat("has rounds that take at most ", FormatDuration(TotalStepNs({steps.begin(), steps.end()})),
+                         " with warm-up, both sides together"),
+            "--rounds, the time of a step or --warmup"};
+  }
+  return CheckCaps(hosts, workloads, steps, time);
+}
+
+int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
+            const RunSurroundings& around) {
+  EventQueue own(*around.clock);
+  EventQueue& events = how.turn != nullptr ? *how.turn->events : own;
+  const int code = LogRun(plan, how, access, console, around, events).Execute();
+  // The run and its agents have ended: an interrupt that came too late to cut anything short counts, too.
+  if (how.end != nullptr) how.end->interrupted = events.interrupts() > 0;
+  return code;
+}
+
+TurnRun::TurnRun(Options options)
+    : options_(std::move(options)), steps_(ExpandSteps(options_.plan)), events_(*options_.around.clock) {
+  turn_.run_id = NewRunId();
+  turn_.own_key = NewRunToken();
+  if (options_.beside != nullptr) {
+    turn_.beside_id = options_.beside->turn_.run_id;
+    turn_.beside_key = options_.beside->turn_.own_key;
+  }
+  turn_.turns = options_.turns;
+  turn_.others_ns = options_.others_ns;
+  turn_.events = &events_;
+  turn_.turn = [this](uint32_t step, const Analyzer& analyzer) { return TurnOf(step, analyzer); };
+  turn_.next_step = [this] { return NextStep(); };
+  thread_ = std::thread([this] { Run(); });
+}
+
+TurnRun::~TurnRun() {
+  Join();
+}
+
+void TurnRun::Run() {
+  PlanRun how = options_.how;
+  how.end = &end_;
+  how.turn = &turn_;
+  // Interrupts come from who gives the turns.
+  RunSurroundings around = options_.around;
+  around.catches_signals = false;
+  Console console{report_, errors_};
+  code_ = RunPlan(options_.plan, how, options_.access, console, around);
+  MutexLock lock(mutex_);
+  over_ = true;
+}
+
+void TurnRun::Join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+bool TurnRun::waiting() const {
+  MutexLock lock(mutex_);
+  return !over_ && asked_step_ == granted_steps_;
+}
+
+bool TurnRun::over() const {
+  MutexLock lock(mutex_);
+  return over_;
+}
+
+void TurnRun::Grant() {
+  MutexLock lock(mutex_);
+  granted_steps_ += steps_per_turn();
+}
+
+v1::Report TurnRun::LastTurn() const {
+  MutexLock lock(mutex_);
+  return last_turn_;
+}
+
+void TurnRun::Finish() {
+  MutexLock lock(mutex_);
+  finished_ = true;
+}
+
+Coordinator::Turn TurnRun::TurnOf(uint32_t step, const Analyzer& analyzer) {
+  MutexLock lock(mutex_);
+  if (asked_step_ != step) {
+    asked_step_ = step;
+    if (step > 0 && step % steps_per_turn() == 0) last_turn_ = analyzer.SoFar(step - steps_per_turn());
+  }
+  if (step < granted_steps_) return Coordinator::Turn::kBegin;
+  return finished_ ? Coordinator::Turn::kNever : Coordinator::Turn::kWait;
+}
+
+std::optional<v1::LogStep> TurnRun::NextStep() const {
+  MutexLock lock(mutex_);
+  const uint32_t step = *asked_step_;
+  v1::LogStep next = steps_[step % steps_per_turn()];
+  next.set_repetition(step / steps_per_turn());
+  return next;
+}
+
+}  // namespace plimsoll
