@@ -35,17 +35,6 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
   return addresses;
 }
 
-// A launcher for hosts that are named (`any`), or for none, where the launcher needs none.
-absl::StatusOr<std::unique_ptr<Launcher>> LauncherFor(const AgentAccess& access, bool any, const Clock& clock,
-                                                      const EventQueue& events,
-                                                      std::function<void(const std::string&)> say) {
-  const LauncherKind& kind = access.launch.kind(any);
-  if (kind.needs_hosts && !any) {
-    return absl::InvalidArgumentError(absl::StrCat("--launch ", kind.name, " needs hosts: name them with --hosts"));
-  }
-  return kind.make(access.launch, clock, {std::move(say), [&events] { return events.interrupts(); }});
-}
-
 }  // namespace
 
 absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
@@ -84,7 +73,11 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
                                               const std::vector<std::string>& arguments, double max_slew_ppm,
                                               const std::string& interrupted) {
   const bool any = !places.front().address.empty();
-  auto launcher = LauncherFor(access, any, clock_, events_, say_);
+  const LauncherKind& kind = access.launch.kind(any);
+  if (kind.needs_hosts && !any) {
+    return Failure{Exit::kWrong, {absl::StrCat("--launch ", kind.name, " needs hosts: name them with --hosts")}};
+  }
+  auto launcher = kind.make(access.launch, clock_, {say_, [this] { return events_.interrupts(); }});
   if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
   launcher_ = *std::move(launcher);
   not_started_ = launcher_->Launch(places, arguments);
@@ -98,7 +91,7 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
     };
   }
   fleet_ = std::make_unique<Fleet>(names, max_slew_ppm, make_client_, clock_, events_);
-  for (const auto& host : fleet_->hosts()) host->launch = access.launch.kind(any).recorded;
+  for (const auto& host : fleet_->hosts()) host->launch = kind.recorded;
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "controller/live/live_feed.h"
 #include "controller/live/views.h"
@@ -72,6 +73,33 @@ TEST(PlainLines, WhilePreparingItShowsHowFarAllHostsAreAndTheSlowest) {
   EXPECT_EQ(ShownWhilePreparing({1 << 20}), "preparing  1 MiB of 4 MiB (25 %)\n");
   EXPECT_EQ(ShownWhilePreparing({3 << 20, 1 << 20, 4 << 20}), "preparing  8 MiB of 12 MiB (67 %)  slowest b: 25 %\n");
   EXPECT_EQ(ShownWhilePreparing({4 << 20, 4 << 20}), "preparing  8 MiB of 8 MiB (100 %)\n");
+}
+
+// Keeps every moment that it is given.
+class Keeper final : public LiveObserver {
+ public:
+  void OnMoment(const std::shared_ptr<const LiveMoment>& moment) override { moments.push_back(moment); }
+  std::vector<std::shared_ptr<const LiveMoment>> moments;
+};
+
+TEST(LiveFeed, GivesAllViewsOneMomentThatNeverChanges) {
+  std::vector<std::unique_ptr<Host>> hosts;
+  hosts.push_back(std::make_unique<Host>());
+  hosts.back()->prepare_total_bytes = 4 << 20;
+  const auto first = std::make_shared<Keeper>();
+  const auto second = std::make_shared<Keeper>();
+  LiveFeed feed;
+  feed.Add(first);
+  feed.Add(second);
+  feed.Preparing();
+  feed.Update(MonotonicNs{1}, hosts);
+  hosts.back()->prepare_done_bytes = 1 << 20;
+  feed.Update(MonotonicNs{2}, hosts);
+  ASSERT_EQ(first->moments.size(), 3U);
+  EXPECT_EQ(first->moments, second->moments);
+  EXPECT_TRUE(first->moments[0]->begins);
+  EXPECT_EQ(first->moments[1]->text, "preparing  0 B of 4 MiB (0 %)");
+  EXPECT_EQ(first->moments[2]->text, "preparing  1 MiB of 4 MiB (25 %)");
 }
 
 }  // namespace
