@@ -182,7 +182,7 @@ class ClockFit {
   bool burst_open_ = false;
   int64_t burst_from_ns_ = 0;
   size_t max_kept_;
-  // Of which Thin keeps one exchange each.
+  // Thin keeps one exchange of each span of this length.
   int64_t span_ns_ = 200'000'000;
   // Ascending in both members: the settled sections after which the remote clock stays above floor_ns.
   std::vector<Floor> floors_;

@@ -51,7 +51,7 @@ class AgentServer {
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
 
-  // Releases the address and accepts nobody any more; open calls continue. Nothing else but destruction may
+  // Releases the address and accepts no further connections; open calls continue. Nothing else but destruction may
   // follow.
   void StopListening() { gate_.reset(); }
 

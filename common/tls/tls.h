@@ -143,7 +143,7 @@ struct TlsIdentity {
   }
 };
 
-// Reads and checks the three files: a CA, a certificate, its key, which nobody but owner and group may read. A
+// Reads and checks the three files: a CA, a certificate, its key, which only owner and group may read. A
 // certificate that has expired is not refused: the peer refuses it. INVALID_ARGUMENT, or the system's error,
 // names option and file.
 absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsPaths& paths);

@@ -153,7 +153,7 @@ struct HeldDirectory {
 enum class Links { kFollow, kRefuse };
 
 // Opens the directory, and makes it and those above it where they are missing: readable by everybody at most, writable
-// by nobody but their owner, whatever the umask. With Links::kRefuse no component may be a symbolic link. `where` (no
+// by their owner alone, whatever the umask. With Links::kRefuse no component may be a symbolic link. `where` (no
 // descriptor: AT_FDCWD) is where a relative path starts.
 absl::StatusOr<HeldDirectory> MakeDirectories(int where, const std::string& path, Links links);
 
