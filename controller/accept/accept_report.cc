@@ -514,7 +514,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
 
   report.clear_reasons();
   std::vector<std::string> missing;
-  // Those that fail first.
+  // Runs that fail come first.
   for (const bool fails : {true, false}) {
     if (!fails) report.mutable_reasons()->MergeFrom(report.altered());
     for (const v1::AcceptRun& run : runs) {

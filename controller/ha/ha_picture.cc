@@ -94,7 +94,7 @@ class Painter {
       if (const auto resumed = At(*old, old->stops.back().to_ns); resumed.has_value()) is_over(*resumed);
     }
     zero_ns_ = fault_ns.value_or(round.begin_ns);
-    // Where nobody took over, the round's end: so long it was waited for.
+    // Without a takeover, the round's end: so long it was waited for.
     over_ns_ = over_ns.value_or(round.end.has_value() ? round.end_ns : scene_.known_until_ns);
     over_ns_ = std::max(over_ns_, zero_ns_ + kNsPerMs);
     // What the old active instances did after it is shown where it is not far away.
@@ -395,7 +395,7 @@ bool HaPictures::IsBefore(const Kept& a, const Kept& b) {
 }
 
 HaPictures::Kept* HaPictures::PlaceFor(const Kept& one) {
-  // Of each kind of fault as many are kept as may be shown of all.
+  // For each kind of fault as many are kept as may be shown of all.
   size_t count = 0;
   Kept* last = nullptr;
   for (Kept& other : kept_) {
@@ -454,7 +454,7 @@ void HaPictures::Finish(v1::HaReport& report) {
   for (const v1::HaRoundReport& round : report.rounds()) ranks[round.number()] = RankOf(round);
   for (Kept& one : kept_) one.rank = ranks[one.round];
   std::sort(kept_.begin(), kept_.end(), IsBefore);
-  // Those that failed or prove nothing, the longest gap of each kind of fault, then the longest gaps.
+  // Rounds that failed or prove nothing, the longest gap of each kind of fault, then the longest gaps.
   std::set<v1::HaFaultKind> seen;
   std::set<uint32_t> first;
   for (const Kept& one : kept_) {

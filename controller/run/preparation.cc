@@ -287,9 +287,9 @@ class StorageFinder {
   };
   // Places that have a sign in common.
   struct Holders {
-    // Of earlier hosts, one of each group.
+    // Places of earlier hosts, one of each group.
     std::vector<size_t> earlier;
-    // Of the host whose turn it is.
+    // Places of the host whose turn it is.
     std::vector<size_t> here;
   };
 
