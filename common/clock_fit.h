@@ -175,8 +175,8 @@ class ClockFit {
   // The first exchange on each clock: where all moments and offsets below count from.
   int64_t local_origin_ns_ = 0;
   int64_t remote_origin_ns_ = 0;
-  // In the order of sent_ns. Those before open_ - 1 are settled; open_ is the best of the burst that may continue; the
-  // last exchange follows it if it is not the best.
+  // In the order of sent_ns. Exchanges before open_ - 1 are settled; open_ is the best of the burst that may continue;
+  // the last exchange follows it if it is not the best.
   std::vector<Kept> kept_;
   size_t open_ = 0;
   bool burst_open_ = false;

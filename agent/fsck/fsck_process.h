@@ -143,7 +143,7 @@ class ProcessTable {
   // Handles the processes that have ended: answers what waits for them, and forgets them.
   void Reap();
   void AnswerLate();
-  // Before the answers go, so that who has one sees what it changed.
+  // Called before the answers go, so that the receiver of one sees what it changed.
   void PublishOverdue();
   void SendAll();
   void Answer(uint64_t id, uint32_t process, const absl::Status& status, int64_t started_ns, uint64_t acknowledged,

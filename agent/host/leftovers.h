@@ -15,7 +15,7 @@ namespace plimsoll {
 
 // What the remover may take.
 struct RemovalRight {
-  // Whose directories: those whose marker carries this id.
+  // Id of the agent whose directories may be removed: their marker carries it.
   std::string agent_id;
   // The run was named by its id: files that were kept, and those that hosts share, are removed too.
   bool run_was_named = false;

@@ -55,7 +55,7 @@ class AgentServer {
   // follow.
   void StopListening() { gate_.reset(); }
 
-  // Where it listens, for people and controllers.
+  // The address on which the agent listens, for people and controllers.
   const std::string& address() const { return gate_->listener().name(); }
 
  private:

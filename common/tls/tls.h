@@ -99,7 +99,7 @@ class CertificateAuthority {
 
   // A new CA, valid from a day ago for `days`.
   static absl::StatusOr<std::unique_ptr<CertificateAuthority>> Create(int64_t now_s, int days);
-  // One that was made before. INVALID_ARGUMENT: no CA, another key, or expired at `now_s` (Unix time).
+  // A CA that was made before. INVALID_ARGUMENT: no CA, another key, or expired at `now_s` (Unix time).
   static absl::StatusOr<std::unique_ptr<CertificateAuthority>> Load(const KeyAndCertificate& pem, int64_t now_s);
 
   KeyAndCertificate pem() const { return pem_; }

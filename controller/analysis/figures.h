@@ -15,7 +15,7 @@
 
 namespace plimsoll {
 
-// So many in a time of that length, above 0, by second.
+// Amount per second, over a time of that length, above 0.
 inline double PerSecond(uint64_t amount, int64_t length_ns) {
   return static_cast<double>(amount) / (static_cast<double>(length_ns) / static_cast<double>(kNsPerSecond));
 }

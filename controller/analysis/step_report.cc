@@ -51,7 +51,7 @@ void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm) {
 }
 
 void StepReporter::OnAbsentHost(const HostFacts& facts) {
-  // One that was lost before has its own sentence.
+  // A host that was lost before has its own sentence.
   NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
   book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
 }

@@ -104,7 +104,7 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   return static_cast<int>(Exit::kOk);
 }
 
-// Adds `from-mq` to the command `plan`. Both arguments must outlive the parsing and the action.
+// Adds `from-mq` to the command `plan`. The arguments must outlive the parsing and the action.
 void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-mq", "Make a plan from qm.ini and the output of amqsrua");
   auto flags = std::make_shared<FromMqFlags>();

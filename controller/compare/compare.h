@@ -129,7 +129,7 @@ inline constexpr size_t kFewestSeconds = 10;
 inline constexpr double kEnoughEffectiveSeconds = 12;
 // Where seconds depend on one another more than this, the comparison always reports how long a run would have to be.
 inline constexpr double kPromisedAutocorrelation = 0.5;
-// So many independent seconds is what the method's promises are made for: 60 s at that autocorrelation.
+// Number of independent seconds that the method's promises are made for: 60 s at that autocorrelation.
 inline constexpr double kPromisedEffectiveSeconds = 20;
 
 }  // namespace plimsoll

@@ -72,7 +72,7 @@ void JudgeStreamPage(FsckCheck& check, const CheckedProcess& reader, size_t writ
 }
 
 bool NotTorn(const v1::CheckPage& page) {
-  // Who reads beside a writer may see half of a write.
+  // A read beside a writer may see half of a write.
   return page.state() == v1::CHECK_PAGE_STATE_WHOLE || page.state() == v1::CHECK_PAGE_STATE_EMPTY;
 }
 

@@ -87,7 +87,7 @@ class Painter {
     for (const HaJudgedTakeover& judged : scene_.judged) {
       if (judged.moments.fault.has_value()) is_fault(judged.moments.fault->low_ns);
       if (judged.moments.first_write.has_value()) is_over(judged.moments.first_write->high_ns);
-      // One that hangs and goes on does so by signals.
+      // An instance that hangs and goes on does so by signals.
       const HaTrack* const old = OldOf(judged);
       if (!hang || old == nullptr || old->stops.empty()) continue;
       if (const auto stopped = At(*old, old->stops.back().from_ns); stopped.has_value()) is_fault(*stopped);
@@ -347,7 +347,7 @@ void HaPictures::TakeOfDrill(const v1::HaRecord& record, int64_t now_ns, const H
     case v1::HaRecord::kEvents:
       return tracks_.TakeEvents(record.events().host(), record.events().events());
     case v1::HaRecord::kRoundBegin: {
-      // One that the facts refused has no picture.
+      // A round that the facts refused has no picture.
       if (scene_.has_value() || facts.rounds().empty() ||
           facts.rounds().back().begin.round() != record.round_begin().round())
         return;

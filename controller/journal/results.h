@@ -169,7 +169,7 @@ class ResultsDirectory {
   // "plimsoll-results/20261120T192011Z-7f3a21" below the working directory, without --out.
   // FAILED_PRECONDITION where the way there is a symbolic link.
   static absl::StatusOr<ResultsDirectory> CreateDefault(WallNs now, const std::string& run_id);
-  // One that is there, for outputs that are made again.
+  // Opens a directory that is there, for outputs that are made again.
   static absl::StatusOr<ResultsDirectory> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
