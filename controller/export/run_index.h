@@ -129,7 +129,7 @@ struct IndexedWriter {
 struct UntracedWrites {
   uint64_t measured = 0;
   uint64_t warmup = 0;
-  // Writes that neither --trace nor --trace-limit kept out: their traces were dropped.
+  // Untraced writes that neither --trace nor --trace-limit kept out: their traces were dropped.
   uint64_t dropped_measured = 0;
   uint64_t dropped_warmup = 0;
 };
