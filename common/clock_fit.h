@@ -175,14 +175,14 @@ class ClockFit {
   // The first exchange on each clock: where all moments and offsets below count from.
   int64_t local_origin_ns_ = 0;
   int64_t remote_origin_ns_ = 0;
-  // In the order of sent_ns. Those before open_ - 1 are settled; open_ is the best of the burst that may continue; the
-  // last exchange follows it if it is not the best.
+  // In the order of sent_ns. Exchanges before open_ - 1 are settled; open_ is the best of the burst that may continue;
+  // the last exchange follows it if it is not the best.
   std::vector<Kept> kept_;
   size_t open_ = 0;
   bool burst_open_ = false;
   int64_t burst_from_ns_ = 0;
   size_t max_kept_;
-  // Of which Thin keeps one exchange each.
+  // Thin keeps one exchange of each span of this length.
   int64_t span_ns_ = 200'000'000;
   // Ascending in both members: the settled sections after which the remote clock stays above floor_ns.
   std::vector<Floor> floors_;

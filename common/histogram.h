@@ -57,7 +57,7 @@ inline absl::uint128 SumNs(const v1::Distribution& wire) {
 // is at least that share of them, from 1 on; 0 where there is none. `percent` in [0, 100], taken to nine decimals.
 uint64_t PercentileRank(uint64_t count, double percent);
 
-// So many values must lie beyond a percentile's rank; with fewer it is known only roughly.
+// Number of values that must lie beyond a percentile's rank; with fewer it is known only roughly.
 inline constexpr uint32_t kNeededBeyond = 10;
 // Whether a percentile of so many values is known.
 bool IsKnown(uint64_t count, double percent);

@@ -58,7 +58,7 @@ uint64_t Word(const std::byte* from) {
   return LoadLittle<uint64_t>(from);
 }
 
-// Of the bytes before the page checksum. Two chains, so that multiplications overlap.
+// Checksum of the bytes before the page checksum. Two chains, so that multiplications overlap.
 uint64_t HeadChecksum(const std::byte* stamp) {
   uint64_t a = kSeedA;
   uint64_t b = kSeedB;

@@ -45,7 +45,7 @@ class UniqueFd {
 // `subject` names the file, address or object; may be empty.
 absl::Status PosixError(const std::string& operation, const std::string& subject, int error_number);
 
-// The same error, whose message begins with "CONTEXT: ".
+// `status` with "CONTEXT: " in front of its message.
 absl::Status WithContext(const std::string& context, const absl::Status& status);
 
 // CPUs that this process may run on; 0 where the kernel does not report them.

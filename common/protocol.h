@@ -90,7 +90,7 @@ struct WorkDemand {
 // agent asks before it touches anything, the controller before it opens a session.
 absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand);
 
-// The host that is down in a step, by its number in the run; nothing: none is.
+// The host that is down in a step, by its number in the run; nothing if no host is.
 inline std::optional<uint32_t> DownHostOf(const v1::LogStep& step) {
   return step.has_down_host() ? std::optional(step.down_host()) : std::nullopt;
 }

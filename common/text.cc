@@ -155,8 +155,8 @@ struct CodePointRange {
   uint32_t last;
 };
 
-// C0, DEL and C1, the separators of lines and paragraphs, and all that Unicode calls default ignorable: what has no
-// width, and what turns the direction of text.
+// C0, DEL and C1, the separators of lines and paragraphs, and all that Unicode calls default ignorable: characters
+// without width, and those that turn the direction of text.
 constexpr std::array<CodePointRange, 18> kControl = {{
     {0x00, 0x1F},
     {0x7F, 0x9F},

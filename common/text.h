@@ -30,7 +30,7 @@ std::string Quoted(std::string_view text);
 // An argument as a POSIX shell reads it back: as it is, or in single quotes.
 std::string ShellQuoted(const std::string& argument);
 
-// The candidate that `word` most likely meant, dashes and case apart; empty where none is near.
+// The candidate that `word` most likely meant, dashes and case apart; empty where no candidate is near.
 std::string ClosestWord(const std::string& word, const std::vector<std::string>& candidates);
 
 struct CodePoint {

@@ -32,8 +32,8 @@
 //                 bits (varint, > 0)
 //
 // Gaps are taken modulo 2^64, so that every start and latency of 64 bits can be encoded. A latency takes a byte at
-// least: a block of n bytes holds at most n writes, however it was made. There is no checksum: what carries blocks has
-// its own.
+// least: a block of n bytes holds at most n writes, however it was made. There is no checksum: the carrier of blocks
+// has its own.
 
 namespace plimsoll {
 namespace {

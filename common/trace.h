@@ -41,7 +41,7 @@ class TraceEncoder {
 // that go back. Never reads outside the block. A block of n bytes holds at most n writes of 16 bytes.
 absl::Status DecodeTrace(const std::string& block, std::vector<TracedWrite>& writes);
 
-// One writer's writes, piece by piece, on the clock that all writers of a merge share: whoever reads frames maps them.
+// One writer's writes, piece by piece, on the clock that all writers of a merge share: the reader of frames maps them.
 class TraceSource {
  public:
   virtual ~TraceSource() = default;
@@ -71,8 +71,8 @@ class TraceMerge {
   // No two writers have the same host and qm.
   explicit TraceMerge(std::vector<Writer> writers);
 
-  // Appends the next writes to `merged`, at most `most` of them; fewer only at the end, which has come when none is
-  // appended. An error of a source, and INVALID_ARGUMENT where a source goes back in time; after one, the merge is
+  // Appends the next writes to `merged`, at most `most` of them; fewer only at the end. It appends nothing once the end
+  // is reached. An error of a source, and INVALID_ARGUMENT where a source goes back in time; after one, the merge is
   // over.
   absl::Status Next(size_t most, std::vector<MergedWrite>& merged);
 

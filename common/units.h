@@ -27,7 +27,7 @@ absl::StatusOr<int64_t> ParseDuration(const std::string& text, int64_t bare_unit
 std::string FormatSize(uint64_t size_bytes);
 // For people: 4096 is "4 KiB", 1536 is "1.5 KiB", 5000 is "5,000 B", 50000 is "48.8 KiB" (rounded down).
 std::string FormatSizeForPeople(uint64_t size_bytes);
-// The same of a step's block size; "mixed" where its queue managers have different ones (0).
+// A step's block size for people; "mixed" where its queue managers have different ones (0).
 std::string FormatBlockSize(uint64_t block_size_bytes);
 // The shortest exact spelling that ParseDuration reads back: "10s", "250us", "0s".
 std::string FormatDuration(int64_t duration_ns);

@@ -107,7 +107,7 @@ v1::CheckAnswer FsckOperations::Execute(const v1::CheckOrder& order) {
   answer.set_process(order.command().process());
   answer.set_started_ns(NowNs());
   const absl::Status status = Dispatch(order.command(), answer);
-  // What measured itself more closely has set its end.
+  // Commands that measured themselves more closely have set their end.
   if (answer.ended_ns() == 0) answer.set_ended_ns(NowNs());
   answer.set_wall_ns(SystemClock().WallNow().value);
   answer.set_code(static_cast<int32_t>(status.code()));
@@ -453,7 +453,7 @@ absl::Status FsckOperations::Contend(const v1::CheckContend& contend, v1::CheckA
     PLIMSOLL_ASSIGN_OR_RETURN(const v1::CheckPage before, ReadPage(*file, contend.page(), answer));
     hold.set_sequence((before.epoch() == contend.epoch() ? before.sequence() : 0) + 1);
     PLIMSOLL_RETURN_IF_ERROR(WritePage(*file, contend.page(), contend.epoch(), hold.sequence(), answer));
-    // Before the call that gives it back: until here nobody else may have had it.
+    // Before the call that releases the lock: until here no other process may have had it.
     hold.set_released_ns(LockNowNs());
     PLIMSOLL_RETURN_IF_ERROR(CallLock(*file, F_SETLK, F_UNLCK, contend.byte(), 1, answer).status());
     answer.set_acknowledged(answer.acknowledged() + 1);

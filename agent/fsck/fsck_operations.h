@@ -36,7 +36,7 @@ void FillFsckPage(const PageStamp& stamp, FsckPageBytes& page);
 // What a page of the run with this token, read as page `number`, holds.
 v1::CheckPage ReadFsckPage(const FsckPageBytes& page, uint32_t number, const std::array<uint8_t, 16>& run_token);
 
-// Of a list in an answer.
+// Largest number of entries of a list in an answer.
 inline constexpr int kMostListedInAnswer = 2000;
 
 // Carries out one order after another, each of which may block for as long as the storage pleases. No write, and no

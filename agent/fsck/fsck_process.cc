@@ -370,7 +370,7 @@ void ProcessTable::Receive(uint32_t number, Process& process) {
     }
     answer.set_process(number);
     process.overdue.erase(answer.id());
-    // One that came too late has been answered for.
+    // An answer that came too late has been answered for.
     if (process.waiting.erase(answer.id()) != 0) outgoing_.push_back(std::move(answer));
   }
 }

@@ -49,7 +49,7 @@ class LeasePage {
   std::atomic<int64_t>* deadline_ns_;
 };
 
-// The option that makes a process of the agent's program one; for nobody but the agent.
+// The option that makes a process of the agent's program a check process; only the agent passes it.
 inline constexpr char kFsckProcessOption[] = "--check-process";
 
 // What the agent gives it: a packet socket, and the page of the lease.
@@ -140,10 +140,10 @@ class ProcessTable {
   // Counts the time since the last sequence of a stream.
   static void CountGap(Process& process);
   void KillAll();
-  // Of the processes that have ended: answers what waits for them, and forgets them.
+  // Handles the processes that have ended: answers what waits for them, and forgets them.
   void Reap();
   void AnswerLate();
-  // Before the answers go, so that who has one sees what it changed.
+  // Called before the answers go, so that the receiver of one sees what it changed.
   void PublishOverdue();
   void SendAll();
   void Answer(uint64_t id, uint32_t process, const absl::Status& status, int64_t started_ns, uint64_t acknowledged,

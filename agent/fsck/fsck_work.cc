@@ -132,7 +132,7 @@ absl::Status FsckWork::MakeFile(uint32_t number) {
   if (static_cast<size_t>(written) != page.bytes.size()) {
     return absl::DataLossError(absl::StrCat("pwrite ", path, ": only ", written, " bytes were written"));
   }
-  // The rest is a hole, so that what no check has written reads as zeros.
+  // The rest is a hole, so that pages that no check has written read as zeros.
   if (ftruncate(fd.get(), static_cast<off_t>(FileBytes(plan_.check()))) != 0)
     return PosixError("ftruncate", path, errno);
   files_made_.fetch_add(1, std::memory_order_relaxed);

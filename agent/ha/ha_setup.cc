@@ -28,7 +28,7 @@ absl::StatusOr<int64_t> TimeOr(int64_t given_ns, int64_t default_ns, const std::
   return given_ns;
 }
 
-// The same plan as one of a log run.
+// The plan as one of a log run.
 v1::HostPlan LogPlanOf(const v1::HostPlan& plan) {
   const v1::HaWork& work = plan.ha();
   v1::HostPlan log_plan = plan;

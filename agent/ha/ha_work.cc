@@ -111,7 +111,7 @@ absl::StatusOr<HaWork::Place> HaWork::MakePlace(const std::string& dir) const {
   }
   if (!absl::IsAlreadyExists(made.status())) return made.status();
   const auto shared = sandbox_.OpenSharedDirectory(dir, {log.run_id, log.run_token, log.host_label});
-  // That of an earlier session of this drill, or of somebody else.
+  // The directory may be that of an earlier session of this drill, or of another owner.
   if (!shared.ok()) return made.status();
   place.path = (*shared)->path();
   return place;
@@ -435,7 +435,7 @@ void HaWork::CarryOut(const v1::HaCommand& command) {
     }
     case v1::HaCommand::kEnd:
       for (const auto& instance : instances_) {
-        // One that cannot be reached has ended, or ends by the lease.
+        // An instance that cannot be reached has ended, or ends by the lease.
         if (instance->number() == command.end().instance()) instance->OrderEnd().IgnoreError();
       }
       return;

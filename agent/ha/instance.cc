@@ -34,7 +34,7 @@ namespace {
 
 // A loop whose lease is over ends by itself; one that hangs is ended after this.
 constexpr int64_t kLeaseGraceNs = kNsPerSecond;
-// Of the watching thread, while there is no ledger to send.
+// Tick of the watching thread, while there is no ledger to send.
 constexpr int64_t kIdleTickNs = 10 * kNsPerMs;
 
 std::string Text(const absl::Status& status) {
@@ -92,7 +92,7 @@ class HaEnv {
 
   int64_t Write(uint32_t extent, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) {
     start_ns_ = now_ns_;
-    // Release: whoever sees it sees the write before it.
+    // Release: a reader that sees this value sees the write before it.
     board_.in_flight_since_ns.store(start_ns_, std::memory_order_release);
     const int64_t written = files_.Write(extent, offset_bytes, data, size_bytes);
     returned_ = !log_.sync_each_write && written == static_cast<int64_t>(size_bytes);
@@ -175,7 +175,7 @@ Instance::Instance(v1::HaInstanceSetup setup, int orders_fd, MessageReader& orde
       control_(board.lease_deadline_ns) {}
 
 void Instance::Run() {
-  // Both end with the process.
+  // The two threads end with the process.
   StartThread("orders", [this] { RunOrders(); }).detach();
   watch_ = StartThread("watch", [this] { RunWatch(); });
   absl::Status status = Open();
@@ -469,7 +469,7 @@ void Instance::RunOrders() {
   v1::HaInstanceOrder order;
   while (NextOrder(orders_fd_, orders_, order)) {
     if (!order.has_end()) continue;
-    // Whoever still waits for a lock, or for the storage, has nothing to bring to an end.
+    // An instance that still waits for a lock, or for the storage, has nothing to finish.
     const LockCourse* const course = course_.load();
     if (course != nullptr && course->has_active()) {
       control_.StopAt(MonotonicNowNs());

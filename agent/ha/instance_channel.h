@@ -39,7 +39,7 @@ struct InstanceBoard {
 
   // The instance's: its epoch, once it has one.
   std::atomic<uint32_t> epoch{0};
-  // Start of the write that is in the system call; 0: none is.
+  // Start of the write that is in the system call; 0 if there is none.
   std::atomic<int64_t> in_flight_since_ns{0};
   // Last block that was written, 0: none; and when, at [sequence % kMoments].
   std::atomic<uint64_t> completed{0};
@@ -143,7 +143,7 @@ class InstanceReporter final : public WorkSink {
   [[noreturn]] void Exit(v1::HaEnded::Reason reason, const std::string& message = "");
 
  private:
-  // Of this instance, now where no moment is given.
+  // Marks the event as this instance's, and with the current time if it has no moment.
   void Stamp(v1::HaEvent& event) const;
 
   MessageSender& sender_;
@@ -160,7 +160,7 @@ class Ledger {
  public:
   static constexpr int64_t kTickNs = 1'000'000;
 
-  // Both must outlive the object. `last_sequence` is the last block of the log when the epoch began.
+  // `board` and `reporter` must outlive the object. `last_sequence` is the last block of the log when the epoch began.
   Ledger(const InstanceBoard& board, InstanceReporter& reporter, uint64_t last_sequence)
       : board_(board), reporter_(reporter), sent_(last_sequence) {}
 

@@ -115,7 +115,7 @@ void InstanceHandle::Signal(v1::HaSignalled::Signal signal, std::vector<v1::Agen
                      : signal == v1::HaSignalled::SIGNAL_STOP ? SIGSTOP
                                                               : SIGCONT;
   const int64_t began_ns = MonotonicNowNs();
-  // The process is there: nobody else waits for it.
+  // The process still exists, since only this handle waits for it.
   kill(pid_, number);
   killed_ = killed_ || signal == v1::HaSignalled::SIGNAL_KILL;
   if (signal == v1::HaSignalled::SIGNAL_STOP) {
@@ -200,7 +200,7 @@ void InstanceHandle::ReportEnd(std::vector<v1::AgentMessage>& messages) {
   ended.set_in_flight_since_ns(board_->in_flight_since_ns.load());
   ended.set_log_full_waits(board_->full_waits.load());
   ended.set_log_full_wait_ns(board_->full_wait_ns.load());
-  // Nobody writes there any more, so the last write is always found.
+  // No process writes there any more, so the last write is always found.
   if (const std::optional<CompletedWrite> last = LastCompleted(*board_)) {
     ended.set_last_sequence(last->sequence);
     ended.set_last_end_ns(last->end_ns);

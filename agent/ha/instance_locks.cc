@@ -250,7 +250,7 @@ absl::Status LockVerification::Verify() {
 
 bool LockVerification::MayFollow(const PageStamp& found) const {
   if (found.epoch < record_.epoch) return true;
-  // Of its own epoch only its own last record, of which there is none before the first verification.
+  // In its own epoch only its own last record may be there; before the first verification there is none.
   return found.epoch == record_.epoch && found.host_index == record_.host_index && found.sequence == count_ - 1 &&
          count_ > 1;
 }

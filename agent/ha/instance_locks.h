@@ -29,7 +29,7 @@ absl::Status WaitForLock(int fd, const std::string& path);
 absl::Status UnlockFile(int fd, const std::string& path);
 
 // The active instance holds `poll`, `active` and `master`, taken in this order, and with HA_FENCE_EXTENTS its extents:
-// whoever finds `active` held finds `poll` held, too. An instance that finds either held is the standby: it locks
+// an instance that finds `active` held finds `poll` held, too. If it finds either held, it is the standby: it locks
 // `standby` and waits for `active`, in the way of the plan, while a poller of its own tries `poll`, so that the moment
 // at which the storage releases the locks is known apart from how the instance waits. `poll` stays with the poller's
 // process, which becomes active.
@@ -110,7 +110,7 @@ class LockVerification {
   const int64_t timeout_ns_;
   const std::atomic<int64_t>& lease_deadline_ns_;
   uint64_t count_ = 0;
-  // Number of the verification under way; 0: none is.
+  // Number of the verification under way; 0 if there is none.
   std::atomic<uint64_t> under_way_{0};
   // Overdue's.
   uint64_t watched_ = 0;

@@ -40,7 +40,7 @@ struct BlockFinding {
     kMixed,      // whole pages of several writes
   };
   State state = State::kUnstamped;
-  // Of the first page; where the block is faulty, of the first page that is wrong (of kUnstamped: empty).
+  // Stamp of the first page; where the block is faulty, of the first page that is wrong (kUnstamped: empty).
   PageStamp stamp;
   // The first page that is wrong, from 0.
   uint32_t page = 0;
@@ -93,7 +93,7 @@ class LogReplay {
 
   // Once next() is 0.
   uint64_t last_sequence() const { return last_sequence_; }
-  // Of the last block's pages; 0 where nothing was written behind the checkpoint.
+  // Epoch of the last block's pages; 0 where nothing was written behind the checkpoint.
   uint32_t last_epoch() const { return last_epoch_; }
   uint64_t pages_checked() const { return pages_checked_; }
   const v1::HaFaults& faults() const { return faults_.faults(); }
@@ -126,7 +126,7 @@ class LogReadBack {
   // Sequence number of the block to Take next.
   uint64_t next() const { return next_; }
   void Take(std::span<const std::byte> block);
-  // Of all blocks that were taken, at most LogFaults::kMostBlocks; the caller fills in the time.
+  // Findings of all blocks that were taken, with at most LogFaults::kMostBlocks faults; the caller fills in the time.
   v1::HaReadBack Finish();
 
  private:

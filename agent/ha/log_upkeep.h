@@ -71,7 +71,7 @@ class CheckpointFile {
   const uint32_t qm_;
 };
 
-// Owns the thread that takes one at once, of what was replayed, and one every interval, of what the writer has
+// Owns the thread that takes checkpoints: one at once, of what was replayed, and one every interval, of the writes
 // completed by then. The first lets a log go on that was full when its instance died: nothing can be written there
 // before. No record is written after the lease. A record that cannot be written ends the process.
 class Checkpointer {
@@ -94,7 +94,7 @@ class Checkpointer {
 
  private:
   void Run();
-  // Of what the writer has completed.
+  // Takes a checkpoint of the writes that have completed.
   void Take();
   void TakeUpTo(uint64_t sequence);
   absl::Status Write(const CheckpointRecord& record);
@@ -148,7 +148,7 @@ class LogReader {
 // not. What it read is reported before the place may be written again. A read that fails ends the process.
 class ReadBack {
  public:
-  // Of a lap: the writer's room in which blocks are read.
+  // Blocks are read once the writer's room is down to one part in kRoomPart of a lap.
   static constexpr uint64_t kRoomPart = 4;
 
   // What is referred to must outlive the object. `last_sequence`: the last block of the log when the epoch began.
@@ -166,7 +166,7 @@ class ReadBack {
   static uint64_t Target(uint64_t completed, uint64_t blocks_per_lap);
   // Blocks that are read at once.
   static uint64_t Piece(const LogShape& shape);
-  // Those up to this one are no longer there, or are about to go, when an instance continues behind `last_sequence`:
+  // Blocks up to this one are no longer there, or are about to go, when an instance continues behind `last_sequence`:
   // the block whose place comes next may have been half overwritten by the write that was in flight.
   static uint64_t Gone(uint64_t last_sequence, uint64_t blocks_per_lap);
 

@@ -17,7 +17,7 @@ namespace plimsoll {
 
 // Names in a host's directory of the run. In that of the logs: "qm1/active/S0000000.LOG" and "qm1/active/checkpoint";
 // in that of the data: "qm1/data/master", "active", "standby" and "poll". Each begins with a page that carries the
-// run's token, so that whoever opens or removes it knows whose it is (agent/host/leftovers.h knows the
+// run's token, which identifies the owner to programs that open or remove it (agent/host/leftovers.h knows the
 // names).
 std::string CheckpointName(uint32_t qm);
 std::string LockName(uint32_t qm, v1::HaLock lock);
@@ -47,11 +47,11 @@ struct QmFiles {
   File active;
   File standby;
   File poll;
-  // Of the extents.
+  // How the extents were opened.
   bool direct = false;
   std::string open_flags;
   std::string direct_refused;
-  // Why one of the other files is open without O_DIRECT; empty: none is.
+  // Why one of the other files is open without O_DIRECT; empty if no such file is.
   std::string small_files_direct_refused;
   // The log's directory.
   std::string directory;

@@ -78,7 +78,7 @@ bool HasOpenat2() {
   return has;
 }
 
-// What a walk has reached.
+// The place that a walk has reached.
 struct WalkedPlace {
   UniqueFd fd;  // O_PATH
   struct stat info{};
@@ -117,7 +117,7 @@ int WalkBeneath(int directory_fd, const std::string& relative, int flags, MountR
     here = std::move(next);
   }
   if ((flags & O_CREAT) != 0) {
-    // Without O_EXCL it might open what somebody else has put there.
+    // Without O_EXCL it might open a file that another process put there.
     if ((flags & O_EXCL) == 0) return -EINVAL;
     const int fd = openat(here.fd.get(), last.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
     return fd >= 0 ? fd : -errno;
@@ -189,7 +189,7 @@ absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, 
   if (fstat(place.get(), &info) != 0) return PosixError("fstat", path, errno);
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   // By way of the descriptor: whatever has the name now, this is what was looked at. Without O_NONBLOCK the kernel
-  // waits (/proc/sys/fs/lease-break-time) for whoever holds a lease on the file, which its owner can take at will.
+  // waits (/proc/sys/fs/lease-break-time) for the holder of a lease on the file, which its owner can take at will.
   UniqueFd fd(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), flags | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid() && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": another process holds a lease on it"));

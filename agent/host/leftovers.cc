@@ -157,7 +157,7 @@ absl::Status RemoveMarkerAndDirectory(int parent_fd, const std::string& name, in
   return absl::OkStatus();
 }
 
-// `former_id` may be empty: then it is nobody's.
+// `former_id` may be empty: then it matches no id.
 bool IsOneOf(const std::string& id, const std::string& agent_id, const std::string& former_id) {
   return id == agent_id || (!former_id.empty() && id == former_id);
 }
@@ -302,7 +302,7 @@ bool RemoveOne(const RunParent& parent, const std::string& run_id, const std::st
   if (removed.ok()) return true;
   const std::string path = absl::StrCat(parent.path, "/", RunDirectoryName(run_id), "/", host_label);
   const std::string why(removed.status().message());
-  // Ours, and nobody uses it: what is in the way is worth a word. All else is none of ours.
+  // Warns only if the directory is ours and not in use; the others are not this agent's to report.
   const auto fd = OpenBeneath(parent.fd, absl::StrCat(RunDirectoryName(run_id), "/", host_label), kOpenDirectory,
                               MountRule::kMustStay, path);
   const auto view = fd.ok() ? LookAtMarker(fd->get(), path) : fd.status();
@@ -355,8 +355,8 @@ absl::StatusOr<std::vector<v1::CleanedDirectory>> CleanRunDirectories(const RunP
     const bool named = !run_id.empty() && entry.run_id() == run_id;
     if (!run_id.empty() && !named) continue;
     const bool own = entry.owner() == v1::RUN_DIRECTORY_OWNER_THIS_AGENT;
-    // What nobody here may remove is for others to report; what is kept on purpose is reported only where its run was
-    // named.
+    // A directory that this agent may not remove is for others to report; one that is kept on purpose is reported only
+    // where its run was named.
     if (!own && !(named && entry.shared())) continue;
     if (!named && (entry.kept() || entry.shared() || entry.in_use())) continue;
     if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());

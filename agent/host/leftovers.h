@@ -15,11 +15,11 @@ namespace plimsoll {
 
 // What the remover may take.
 struct RemovalRight {
-  // Whose directories: those whose marker carries this id.
+  // Id of the agent whose directories may be removed: their marker carries it.
   std::string agent_id;
   // The run was named by its id: files that were kept, and those that hosts share, are removed too.
   bool run_was_named = false;
-  // Asked before each file: an error ends the removal. Empty: nobody is asked.
+  // Called before each file: an error ends the removal. Empty: every file may be removed.
   std::function<absl::Status()> may_continue;
   // What the same agent's id was in an earlier version, and counts as its own; empty: none.
   std::string former_id = {};
@@ -65,7 +65,7 @@ bool IsWriterDirectory(const std::string& name);
 // symbolic links nor in directories whose names start with a dot, and at most 10,000 entries. What lies deeper stays
 // until somebody removes it by hand.
 //
-// Of a host directory only what a run makes goes, see RemoveHostDirectory. Anything else is left and logged. Returns
+// Removes only what a run makes from a host directory (RemoveHostDirectory). Anything else is left and logged. Returns
 // the paths of the host directories that are gone. `root` is the path, for paths and messages.
 // `former_id` as in RemovalRight.
 std::vector<std::string> RemoveLeftoversBelow(int root_fd, const std::string& root, const std::string& agent_id,

@@ -137,7 +137,7 @@ absl::Status RunDirectory::MakeMarker() {
   PLIMSOLL_ASSIGN_OR_RETURN(marker_fd_, OpenBeneath(host_fd_.get(), kOwnerMarkerName, O_RDWR | O_CREAT | O_EXCL,
                                                     MountRule::kMustStay, path, kFileMode));
   marker_made_ = true;
-  // Locked before it says anything: whoever reads our id in it finds it locked.
+  // Locked before it holds our id: a process that reads the id finds it locked.
   switch (LockFile(marker_fd_.get())) {
     case LockOutcome::kLocked:
       marker_locked_ = true;
@@ -145,7 +145,7 @@ absl::Status RunDirectory::MakeMarker() {
     case LockOutcome::kHeldByAnother:
       return absl::UnavailableError(absl::StrCat("another process has locked ", path));
     case LockOutcome::kNotSupported:
-      // Some NFS mounts have no locks. Nobody takes such a directory for a leftover, since nobody can lock its marker;
+      // Some NFS mounts have no locks. No agent takes such a directory for a leftover, since none can lock its marker;
       // O_EXCL alone keeps two agents apart.
       spdlog::warn("{}: the file system has no locks; if the agent is killed, its files remain", path);
       break;

@@ -63,7 +63,7 @@ class RunDirectory {
   // lacks are looked up by name, which no cache can answer wrongly the first time.
   absl::StatusOr<std::vector<std::string>> VisibleHosts(const std::vector<std::string>& expected = {}) const;
 
-  // Of the file system that it is on. total_bytes is 0 where the file system does not report it.
+  // Space of the file system that the directory is on. total_bytes is 0 where the file system does not report it.
   struct Space {
     uint64_t total_bytes = 0;
     uint64_t free_bytes = 0;  // for this process's user
@@ -139,7 +139,7 @@ class RunDirectory {
   UniqueFd marker_fd_;
   bool marker_locked_ = false;
   bool keep_ = false;
-  // What this object made and has not removed yet.
+  // Place of the host directory that this object made and has not removed yet.
   Place place_ = Place::kNowhere;
   std::string staged_name_;
   bool marker_made_ = false;

@@ -26,7 +26,7 @@ struct RunFile {
 
 // The roots below which an agent may write. Thread-safe after Create. Every call may hang with a hung file system.
 //
-// No descriptor of a root is kept, so that an idle agent is in nobody's way who wants to unmount.
+// The sandbox keeps no descriptor of a root, so that an idle agent does not prevent an unmount.
 class Sandbox {
  public:
   // `roots` must be absolute, exist and be directories; symbolic links in them are resolved here, once. `agent_id` (see
@@ -71,7 +71,7 @@ class Sandbox {
   // What runs left or use in `dir`, see agent/host/leftovers.h; errors as of OpenDirectory.
   absl::StatusOr<std::vector<v1::RunDirectoryDescription>> ListRunDirectories(const std::string& dir) const;
 
-  // Removes run directories in `dir` that are this agent's own and that nobody uses; with a `run_id` only that run's,
+  // Removes run directories in `dir` that are this agent's own and not in use; with a `run_id` only that run's,
   // and of it also what was to be kept and what hosts share. Another agent's never. Before each file `may_continue` is
   // asked: an error ends the removal and is in the last entry. Errors as of OpenDirectory.
   absl::StatusOr<std::vector<v1::CleanedDirectory>> Clean(const std::string& dir, const std::string& run_id,

@@ -290,7 +290,7 @@ std::string WorldWideName(const fs::path& directory) {
   return name.empty() ? ReadTextLine((directory / "wwid").string()) : name;
 }
 
-// Other disks that are the same unit, reached over another path.
+// Finds the other disks that are the same unit, reached over another path.
 void FindOtherPaths(const fs::path& sys, v1::BlockLayer& disk) {
   if (disk.world_wide_name().empty()) return;
   std::error_code error;

@@ -15,7 +15,7 @@ namespace plimsoll {
 // Text of a file of /proc, /sys or /etc; empty where it cannot be read, which means "not known".
 std::string ReadTextFile(const std::string& path);
 
-// The same without white space around it.
+// As ReadTextFile, without white space around the text.
 std::string ReadTextLine(const std::string& path);
 
 // One line of /proc/self/mountinfo.

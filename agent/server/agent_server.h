@@ -51,11 +51,11 @@ class AgentServer {
   AgentServer(const AgentServer&) = delete;
   AgentServer& operator=(const AgentServer&) = delete;
 
-  // Releases the address and accepts nobody any more; open calls continue. Nothing else but destruction may
+  // Releases the address and accepts no further connections; open calls continue. Nothing else but destruction may
   // follow.
   void StopListening() { gate_.reset(); }
 
-  // Where it listens, for people and controllers.
+  // The address on which the agent listens, for people and controllers.
   const std::string& address() const { return gate_->listener().name(); }
 
  private:

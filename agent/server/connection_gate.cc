@@ -134,7 +134,7 @@ ConnectionSlots::Slot* ConnectionSlots::FreeSlot() {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveAfterMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveTimeoutMs);
-  // What has been read is worked on even when the connection has been ended meanwhile.
+  // Bytes that were read are processed even when the connection has been ended meanwhile.
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
   // Without the probe a connection's receive window stays at 64 KiB.

@@ -158,7 +158,7 @@ class ConnectionGate {
   struct Options {
     Limits limits;
     bool tls = false;
-    // Users that may come in; empty: whoever else is let in by other means.
+    // Users that may connect; empty: other means decide who may.
     std::set<uid_t> uids;
     std::shared_ptr<Refusals> refusals;
     const Clock* clock = nullptr;

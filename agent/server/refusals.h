@@ -1,4 +1,4 @@
-// What the log has of connections and calls that were refused: at most so many lines, however many come.
+// Logs the connections and calls that were refused: at most so many lines, however many come.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ class ReloadingIdentity {
 
   void Run();
   void Look();
-  // Puts a copy of `text` behind `shown`, in one step for whoever opens it.
+  // Puts a copy of `text` behind `shown`, atomically for readers that open it.
   static absl::Status Show(const std::string& text, UniqueFd& shown);
 
   const TlsPaths paths_;
@@ -70,8 +70,8 @@ class AllowedCallers {
   explicit AllowedCallers(const std::vector<std::string>& names);
 
   // Empty where a caller with this certificate may use the agent at `now_s` (Unix time); otherwise why not, as the
-  // agent's log has the reason. A TLS session that is resumed shows the certificate of the first handshake, and nobody
-  // looks at its dates again but this.
+  // agent's log has the reason. A TLS session that is resumed shows the certificate of the first handshake, whose dates
+  // only this function checks again.
   std::string WhyNot(const CertificateFacts& certificate, int64_t now_s) const;
 
  private:
@@ -98,8 +98,8 @@ class CallerCheck final : public grpc::AuthMetadataProcessor {
 
 // Reports TLS handshakes that fail inside gRPC, which reports neither who failed nor why.
 //
-// gRPC makes the SSL object of a connection on the thread that hands the connection over. OpenSSL calls whoever asked
-// (CRYPTO_get_ex_new_index) when an SSL object is made and when it goes, and shows him each alert: that ties peer,
+// gRPC makes the SSL object of a connection on the thread that hands the connection over. OpenSSL calls the watch
+// (CRYPTO_get_ex_new_index) when an SSL object is made and when it goes, and shows it each alert: that ties peer,
 // alert and end together. Every handshake that ends unfinished becomes one refusal.
 class HandshakeWatch {
  public:

@@ -303,7 +303,7 @@ absl::StatusOr<uid_t> OwnerInFile(const std::string& path, const std::string& lo
     uint64_t inode = 0;
     fields >> slot >> its_local >> its_remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode;
     if (!fields || its_local != local || its_remote != remote) continue;
-    // A socket without an inode belongs to nobody any more, and is listed as root's.
+    // A socket without an inode no longer has an owner, and is listed as root's.
     if (inode == 0 || state != "01") return Gone();
     return static_cast<uid_t>(uid);
   }

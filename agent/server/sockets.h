@@ -34,7 +34,7 @@ uint16_t PortOf(const SocketAddress& address);
 
 struct ListenAddress {
   std::string text;  // as given
-  // Of a Unix socket; otherwise empty, and `addresses` holds at least one.
+  // Path of a Unix socket; otherwise empty, and `addresses` holds at least one.
   std::string unix_path;
   std::string host;
   std::vector<SocketAddress> addresses;
@@ -51,7 +51,7 @@ absl::StatusOr<ListenAddress> ResolveListenAddress(const std::string& text);
 // Bound and listening, non-blocking. A Unix socket's file is its owner's alone, and goes with this object.
 class Listener {
  public:
-  // UNAVAILABLE where another program has the address, or it is not this host's. A socket file that nobody listens on
+  // UNAVAILABLE where another program has the address, or it is not this host's. A socket file without a listener
   // is replaced; nothing else is.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const ListenAddress& address);
   ~Listener();
@@ -91,7 +91,7 @@ struct Peer {
 absl::StatusOr<uid_t> UnixPeer(int socket, Peer& peer);
 
 // The users that an agent of `own` serves where the kernel identifies the peer: root and `own`. Within a user
-// namespace, users that it does not map all show as the overflow user id, so that this one is nobody's there.
+// namespace, users that it does not map all show as the overflow user id, so that this id identifies no user there.
 // `uid_map`: the text of /proc/self/uid_map.
 std::set<uid_t> TrustedUids(uid_t own, const std::string& uid_map, uid_t overflow_uid);
 // For this process.

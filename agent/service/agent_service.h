@@ -45,8 +45,8 @@ class AgentService final : public v1::Agent::CallbackService {
   int64_t LeaseNs();
   // Waits until no session is left (each ends by itself when its stream or lease ends).
   void WaitForSession();
-  // The same for an agent that is to end: waits for the session and for Describe calls under way, as long as something
-  // makes progress; empty if none is left. Otherwise, without progress for `patience_ns`: what hangs.
+  // Waits, before the agent ends, for the session and for Describe calls under way, as long as something makes
+  // progress. Returns "" if none is left, or, after `patience_ns` without progress, what hangs.
   std::string WaitForEnd(int64_t patience_ns);
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,
@@ -66,7 +66,7 @@ class AgentService final : public v1::Agent::CallbackService {
   void EndSearch();
   void EndOfDescribe();
   void SessionOver();
-  // Those that are not over.
+  // Sessions that are not over.
   std::vector<std::shared_ptr<plimsoll::Session>> Serving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes no further session; returns those that there were.
   std::vector<std::shared_ptr<plimsoll::Session>> StopServing();

@@ -14,7 +14,7 @@ namespace {
 void MergeDistribution(const v1::Distribution& later, v1::Distribution& into) {
   if (later.count() == 0) return;
   Histogram sum;
-  // Both sides come from our own recorder: they cannot contradict themselves.
+  // Both distributions come from our own recorder: they cannot contradict themselves.
   sum.Merge(into).IgnoreError();
   sum.Merge(later).IgnoreError();
   into = sum.ToProto();
@@ -41,7 +41,7 @@ uint64_t MoveAll(google::protobuf::RepeatedPtrField<Entry>& from, google::protob
   return left_out;
 }
 
-// Of the writes that stand in the order of their numbers the slowest by `time_ns` stay, of equal ones the earlier.
+// Keeps the slowest by `time_ns` of the writes, which are in the order of their numbers; of equal ones the earlier.
 void KeepSlowest(uint64_t (v1::WriteSample::*time_ns)() const,
                  google::protobuf::RepeatedPtrField<v1::WriteSample>& writes) {
   while (writes.size() > static_cast<int>(SlowestWrites::kKept)) {

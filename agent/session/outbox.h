@@ -1,4 +1,4 @@
-// What a session still has to send. Never makes a writer wait.
+// Holds what a session still has to send. Never makes a writer wait.
 #pragma once
 
 #include <cstddef>

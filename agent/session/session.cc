@@ -19,7 +19,7 @@ namespace plimsoll {
 
 namespace {
 
-// Adds what the other session has to what one asks for.
+// Adds the other session's amount to the one that a session demands.
 void AddBeside(const WorkDemand::Amount& beside, const std::string& text, WorkDemand::Amount& amount) {
   if (beside.value == 0) return;
   amount.value += beside.value;
@@ -443,7 +443,7 @@ void Session::StopAndCleanUp(const absl::Status& reason) {
   } else {
     work->Stop(reason.ok() ? "released" : std::string(reason.message()));
   }
-  // A write in a hung system call cannot be called back; until it returns nothing can be cleaned and nobody else
+  // A write in a hung system call cannot be called back; until it returns nothing can be cleaned and no other session
   // served.
   while (!work->WaitIdle(5 * kNsPerSecond)) spdlog::warn("waiting for a write that does not return: {}", Describe());
   v1::AgentMessage message;

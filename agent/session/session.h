@@ -151,7 +151,7 @@ class Session final : public WorkSink {
   uint64_t Progress() const;
   // The directory, or directories, of everything that the session created, for messages; empty: it created nothing.
   std::string Directory() const;
-  // Whether another session may be opened beside this one by whoever presents this key; false once it is ending.
+  // Whether a peer that presents this key may open another session beside this one; false once it is ending.
   bool MayBeJoined(const std::string& beside_key) const;
   const std::shared_ptr<SessionCaps>& caps() const { return options_.caps; }
   // Renews the lease as a message does. False if it has expired, or the session belongs to another run.
@@ -197,7 +197,7 @@ class Session final : public WorkSink {
   Outbox outbox_;
   // Used only by the session's thread.
   std::optional<v1::Prepared> prepared_;
-  // Of work that writes without steps, such as a check: when --max-duration is used up.
+  // When --max-duration is used up, for work that writes without steps, such as a check.
   std::optional<MonotonicNs> work_deadline_;
 
   mutable Mutex mutex_;

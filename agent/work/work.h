@@ -53,7 +53,7 @@ class Work {
     return absl::UnimplementedError("this kind of work does not support this command");
   }
 
-  // The same object where it goes in steps; null where it does not.
+  // This object, where it goes in steps; null where it does not.
   virtual SteppedWork* stepped() { return nullptr; }
 
   // No further write starts; what remains to be reported follows through the sink. While preparing: Prepare returns.

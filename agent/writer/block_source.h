@@ -83,7 +83,7 @@ class BlockSource {
     return block;
   }
 
-  // The same for a block of another of the sizes given, without a promise on the lap: for filling extents.
+  // As Next, for a block of another of the sizes given, without a promise on the lap: for filling extents.
   const std::byte* NextOfSize(uint64_t sequence, uint64_t block_bytes);
 
  private:

@@ -275,7 +275,7 @@ absl::Status LogWork::AgreeOnDirect() {
 
 absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
   const std::vector<std::string> expected(look.hosts().begin(), look.hosts().end());
-  // The same figures for the first directory and for each further one.
+  // Fills in the same figures for the first directory and for each further one.
   const auto look_at = [&](Place& place, auto& placed) -> absl::Status {
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts(expected));
     place.seen.insert(hosts.begin(), hosts.end());

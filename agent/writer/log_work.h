@@ -30,7 +30,7 @@ namespace plimsoll {
 // One writer: the thread that writes as a queue manager's logger does.
 //
 // Owns the thread, the extents, the pool and the ring. The thread fills the extents, then goes through the start gate
-// again and again until it is closed. It touches extents and pool, nobody else does while it lives.
+// again and again until it is closed. Only the thread touches extents and pool while it lives.
 class Writer {
  public:
   struct Surroundings {

@@ -76,7 +76,7 @@ class RateSchedule {
   RateSchedule(int64_t start_ns, double rate_per_second)
       : start_ns_(start_ns), rate_micro_(static_cast<uint64_t>(std::llround(rate_per_second * 1e6))) {}
 
-  // Of writer `number` (from 0) of `writers` that share the period between two writes evenly among them. At most 2^32
+  // Schedule of writer `number` (from 0) of `writers`, which share the period between two writes evenly. At most 2^32
   // writers.
   static RateSchedule Even(int64_t start_ns, double rate_per_second, uint64_t number, uint64_t writers) {
     RateSchedule schedule(start_ns, rate_per_second);

@@ -80,7 +80,7 @@ absl::Status CheckWorkload(const v1::LogWorkload& workload) {
   return workload.has_arrival() ? CheckArrival(workload.arrival()) : absl::OkStatus();
 }
 
-// What a step has in place of the workload's.
+// Checks the load that a step has in place of the workload's.
 absl::Status CheckLoad(const v1::LogStep& step, uint32_t writers, int64_t delay_ns) {
   if (step.has_rate_per_second()) {
     const auto& rule = *v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kRatePerSecondFieldNumber);

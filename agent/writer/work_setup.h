@@ -56,7 +56,7 @@ struct WorkSetup {
   std::vector<Step> steps;
 
   // Appends a step. INVALID_ARGUMENT where the plan could not have had it, or its number is none that can be added; the
-  // same step once more changes nothing. Steps never move: whoever reads one that is there may go on meanwhile.
+  // same step once more changes nothing. Steps never move, so that a reader of an earlier one may go on meanwhile.
   absl::Status Add(const v1::AddStep& add);
   // Whether a writer writes in a step; `writer` from 1. And whether any does.
   bool Writes(uint32_t step, uint32_t writer) const;
@@ -68,7 +68,7 @@ struct WorkSetup {
   // Bytes of all extents of the host.
   uint64_t total_bytes() const { return workload.file_size_bytes() * workload.num_files() * workload.qm(); }
 
-  // The same step as each part sees it.
+  // The step as each part sees it.
   StepTimes TimesOf(uint32_t step, int64_t start_ns) const;
   WriteLoopParams LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   TallyParams TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const;

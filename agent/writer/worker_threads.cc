@@ -41,7 +41,7 @@ void CpuPin::Release() {
     held_ = false;
     return;
   }
-  // None of those that it had is left, as where the host's cpuset was changed. The kernel cuts this down to what is.
+  // Its former CPUs are all gone, as where the host's cpuset was changed. The kernel cuts this down to what is there.
   cpu_set_t all;
   CPU_ZERO(&all);
   for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);

@@ -123,7 +123,7 @@ class StartGate {
   bool Arm(uint32_t step, int64_t start_ns);
   // Takes the arming back. False where the step has begun.
   bool Disarm();
-  // Begins the armed step at once: for a stop, so that it ends like any other. Does nothing where none is armed.
+  // Begins the armed step at once: for a stop, so that it ends like any other. Does nothing if no step is armed.
   void OpenNow();
   // The step that had begun is over and another one may be armed.
   void End();
@@ -153,7 +153,7 @@ class StartGate {
   bool armed_ ABSL_GUARDED_BY(mutex_) = false;
   Start start_ ABSL_GUARDED_BY(mutex_);
   // Number of the last arming (or of its end) times two, plus kBegun. Changes from "armed" to "replaced" under the
-  // lock; from "armed" to "begun" by whoever comes first.
+  // lock; from "armed" to "begun" by the first thread that comes.
   std::atomic<uint64_t> word_{0};
 };
 

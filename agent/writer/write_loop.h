@@ -154,7 +154,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     const int64_t written = env.Write(place.extent, place.offset_bytes, block, block_bytes);
     int sync_result = 0;
     if (params.sync_each_write && written == static_cast<int64_t>(block_bytes)) sync_result = env.Sync(place.extent);
-    // Before the clock: whoever does not see this mark yet knows that the end is yet to be read.
+    // Before the clock: a reader that does not see this mark yet knows that the end is yet to be read.
     state.mark.store(WriterState::kReturned, std::memory_order_release);
     now_ns = env.Now();
 

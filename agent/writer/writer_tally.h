@@ -197,7 +197,7 @@ struct TallyParams {
   // Pause after each write, where there is no schedule.
   int64_t delay_ns = 0;
   // How long a write must be overdue or in flight to count as a stall, and the shortest stall interval that is
-  // reported; 0: stall_ns, or if that is 0 too, none is reported.
+  // reported; 0: stall_ns, or if that is 0 too, no interval is reported.
   int64_t stall_ns = 0;
   int64_t reported_from_ns = 0;
 };
@@ -283,7 +283,7 @@ class WriterTally {
   uint64_t fastest_seq_ = 0;
   uint64_t fastest_ns_ = 0;
 
-  // Of the measured part.
+  // Slowest writes of the measured part, by service time and by response time.
   SlowestWrites slowest_writes_;
   SlowestWrites slowest_responses_;
   StallWatch stalls_;

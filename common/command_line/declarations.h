@@ -20,9 +20,9 @@ std::string Placeholder(const CLI::Option& option);
 
 // "plimsoll plan check", with `separator` in place of the blanks.
 std::string FullName(const CLI::App& app, const char* separator = " ");
-// Those that help shows.
+// Commands that help shows.
 std::vector<CLI::App*> Commands(CLI::App& app);
-// Those with a name that starts with a dash, or those without.
+// Options that help shows: those with a name that starts with a dash, or those without.
 std::vector<CLI::Option*> ShownOptions(CLI::App& app, bool named);
 // The program and all its commands.
 void EachCommand(CLI::App& app, const std::function<void(CLI::App&)>& visit);

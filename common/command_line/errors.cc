@@ -66,7 +66,7 @@ struct GivenOption {
   std::optional<std::string> value;
 };
 
-// Of the command, or one around it.
+// Finds the option that a word gives, of the command or one around it.
 GivenOption FindGiven(const CLI::App& command, const std::string& word) {
   GivenOption given;
   const bool is_long = absl::StartsWith(word, "--");
@@ -151,7 +151,7 @@ std::string DescribeExtras(const CLI::App& app) {
                         : absl::StrCat("unexpected argument ", Quoted(extras.front()));
   }
   const std::string name = option->substr(0, option->find('='));
-  // Those of the commands around it may be anywhere on the line.
+  // Options of the commands around it may be anywhere on the line.
   std::vector<std::string> names;
   for (const CLI::App* each = &command; each != nullptr; each = each->get_parent()) {
     for (const CLI::Option* known : each->get_options()) {

@@ -356,7 +356,7 @@ absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsPaths& paths) {
                  absl::StrCat("it holds no certificate in PEM form (", TakeOpenSslError(), ")"));
   }
   const BioPtr key_bio = BioOf(identity.key_pem);
-  // A key with a passphrase is refused rather than asked about: there is nobody to ask.
+  // A key with a passphrase is refused rather than asked about: there is no user to ask.
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
   const KeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_passphrase, nullptr));
   if (key == nullptr) {

@@ -99,7 +99,7 @@ class CertificateAuthority {
 
   // A new CA, valid from a day ago for `days`.
   static absl::StatusOr<std::unique_ptr<CertificateAuthority>> Create(int64_t now_s, int days);
-  // One that was made before. INVALID_ARGUMENT: no CA, another key, or expired at `now_s` (Unix time).
+  // A CA that was made before. INVALID_ARGUMENT: no CA, another key, or expired at `now_s` (Unix time).
   static absl::StatusOr<std::unique_ptr<CertificateAuthority>> Load(const KeyAndCertificate& pem, int64_t now_s);
 
   KeyAndCertificate pem() const { return pem_; }
@@ -143,7 +143,7 @@ struct TlsIdentity {
   }
 };
 
-// Reads and checks the three files: a CA, a certificate, its key, which nobody but owner and group may read. A
+// Reads and checks the three files: a CA, a certificate, its key, which only owner and group may read. A
 // certificate that has expired is not refused: the peer refuses it. INVALID_ARGUMENT, or the system's error,
 // names option and file.
 absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsPaths& paths);

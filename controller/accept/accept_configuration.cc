@@ -1,4 +1,4 @@
-// What the plan of an acceptance has its parts do, as people read it.
+// The configuration of an acceptance's parts, as people read it.
 #include <algorithm>
 #include <cstdint>
 #include <functional>

@@ -321,7 +321,7 @@ std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string&
 std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results) {
   struct Part {
     std::function<Lines(size_t most)> make;
-    // So many of its lines it has whatever else there is.
+    // Lines that the part has whatever else there is.
     size_t least = 0;
     size_t given = 0;
   };

@@ -366,7 +366,7 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
         run.add_reasons(because);
         break;
       case v1::CHECK_OUTCOME_UNSUPPORTED:
-        // One that is needed fails its requirement; another one does not count.
+        // A check that is needed fails its requirement; another one does not count.
         if (checks.verdict() != v1::CHECK_VERDICT_FAIL) --required;
         (checks.verdict() == v1::CHECK_VERDICT_FAIL ? *run.mutable_reasons() : *run.mutable_notes())
             .Add(absl::StrCat(check.name(), " is not supported: ", check.reason()));
@@ -514,7 +514,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
 
   report.clear_reasons();
   std::vector<std::string> missing;
-  // Those that fail first.
+  // Runs that fail come first.
   for (const bool fails : {true, false}) {
     if (!fails) report.mutable_reasons()->MergeFrom(report.altered());
     for (const v1::AcceptRun& run : runs) {

@@ -44,7 +44,7 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
 // PASS where every required check of the level passed between hosts with kernels of their own; others become notes.
 // Requirements that the level cannot prove are limits of the verdict, not reasons against it.
 void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptReport& report);
-// Of the load or a search: the verdict of its report. A load in a closed loop whose load generator may be CPU-bound is
+// Takes the verdict of a load's or search's report. A load in a closed loop whose load generator may be CPU-bound is
 // no PASS: the storage may not have got the load that was to be accepted. A limit below the plan's load is not a PASS:
 // it does not show that the storage carries the load, and only the load itself can show that it does not.
 void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report);
@@ -68,15 +68,15 @@ void JudgeAcceptance(v1::AcceptReport& report);
 // "The plan leaves out fsck."; empty: it has all parts. Stands beside every verdict.
 std::string LeftOutText(const v1::AcceptReport& report);
 
-// What the plan has the parts do (accept_configuration.cc). All of these take a plan that has its defaults.
+// What the parts do by the plan (accept_configuration.cc). The functions below take a plan that has its defaults.
 
-// What was tested, as names and values: the load, how it writes, the search, the criteria of each. Of the parts that
+// What was tested, as names and values: the load, how it writes, the search, the criteria of each; for the parts that
 // the plan has.
 std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
 
 // Target rates of the hosts' queue managers, in writes per second. A placement has none of them.
 struct LoadRates {
-  // Of the hosts that have one; 0: none has.
+  // Rates of the hosts that have one; 0 if no host has.
   double least = 0;
   double most = 0;
   // Addresses of those that write as fast as possible; "" for this machine.

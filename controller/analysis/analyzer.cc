@@ -472,7 +472,7 @@ void Analyzer::SetRun(v1::Report& report) const {
   *run.mutable_end() = timeline_.ToUtc(last_ns_);
   run.set_hosts(static_cast<uint32_t>(hosts_.size()));
   for (const auto& [number, facts] : hosts_) run.set_queue_managers(run.queue_managers() + facts.qms());
-  // Those of a placement have files on two hosts each.
+  // The queue managers of a placement have files on two hosts each.
   if (HasPlacement(run_->plan())) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
   run.set_frame_interval_ns(interval_ns_);
   if (!run_end_) {

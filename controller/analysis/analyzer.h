@@ -152,7 +152,7 @@ class Analyzer {
   std::optional<SteadyRounds> rounds_;
   NoteBook notes_;
   NoteBook reasons_;
-  // Those that follow from the loss of hosts; notes where the plan accepts that.
+  // Reasons that follow from the loss of hosts; notes where the plan accepts that.
   NoteBook loss_reasons_;
   const uint64_t series_rows_;
   uint64_t series_rows_left_ = series_rows_;

@@ -15,7 +15,7 @@
 
 namespace plimsoll {
 
-// So many in a time of that length, above 0, by second.
+// Amount per second, over a time of that length, above 0.
 inline double PerSecond(uint64_t amount, int64_t length_ns) {
   return static_cast<double>(amount) / (static_cast<double>(length_ns) / static_cast<double>(kNsPerSecond));
 }
@@ -51,7 +51,7 @@ struct SecondFigures {
   double latency_sum_ns = 0;
 };
 
-// Of seconds 0 ... whole_seconds - 1. A wide range is shared out evenly over its seconds.
+// Figures of seconds 0 ... whole_seconds - 1. A wide range is shared out evenly over its seconds.
 std::vector<SecondFigures> WholeSeconds(const SecondSeries& series, uint32_t whole_seconds);
 
 // SNIA's rule for a steady state, in percent of the average of five figures.

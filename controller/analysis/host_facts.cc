@@ -29,7 +29,7 @@ v1::DirectoryDescription DirectoryOf(const HostFacts& facts, const std::string& 
   return host.directories_size() == 1 ? host.directories(0) : v1::DirectoryDescription();
 }
 
-// Those in which the host writes; no more than a plan can have, whatever a journal holds.
+// Directories in which the host writes; no more than a plan can have, whatever a journal holds.
 std::vector<std::string> DirsUnderTest(const HostFacts& facts) {
   std::vector<std::string> dirs = DirsOf(facts.workload());
   if (dirs.size() > kMaxDirectories) dirs.resize(kMaxDirectories);

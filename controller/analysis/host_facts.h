@@ -89,7 +89,7 @@ inline constexpr uint64_t kLoadRows = 500'000;
 // NFS WRITE and COMMIT calls that a kernel retransmitted in the measured time, as far as samples separate them.
 struct RetransmitBounds {
   uint64_t least = 0;
-  // UINT64_MAX: nobody knows.
+  // UINT64_MAX: not known.
   uint64_t most = 0;
   // Moment of the last sample that had them, agent's clock.
   int64_t until_ns = 0;
@@ -121,14 +121,14 @@ class HostLoad {
   bool went_back() const { return went_back_; }
   const RetransmitBounds& retransmits() const { return retransmits_; }
   // For how long its writers may have waited for a CPU, or been suspended, from the step's start to a moment of the
-  // agent's clock, all of them taken together: an upper bound, infinite where nobody knows.
+  // agent's clock, all of them taken together: an upper bound, infinite if it is not known.
   double MostCpuWaitNs(int64_t until_ns) const;
 
   // Everything but the host's name and the bottleneck.
   v1::HostLoadReport Make() const;
 
  private:
-  // Of one interval, or of several.
+  // NFS figures of one interval, or of several.
   struct Nfs {
     uint64_t operations = 0;
     uint64_t retransmits = 0;

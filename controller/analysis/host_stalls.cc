@@ -50,7 +50,7 @@ void ServiceGaps::Take(const v1::Frame& frame) {
   if (sum_ns > span_ns) return;
   // Neither is longer than the sum.
   const auto longest_ns = static_cast<int64_t>(std::min<uint64_t>(latency.max_ns(), static_cast<uint64_t>(sum_ns)));
-  // Of a single write everything is known; else the bounds are those of the longest one.
+  // Everything is known of a single write; else the bounds are those of the longest one.
   const bool single = latency.count() == 1;
   const int64_t first_end_ns = single ? last_end_ns : first_start_ns + longest_ns;
   if (last_end_ns_ == 0) {
@@ -189,7 +189,7 @@ bool HostStalls::MakeRoomFor(int64_t length_ns) {
 
 void HostStalls::LeaveOut(const WriterStallInterval& interval) {
   TimeRange span{interval.begin_ns, interval.end_ns};
-  // Those that it overlaps or touches.
+  // Intervals that it overlaps or touches.
   const auto first = std::partition_point(left_out_.begin(), left_out_.end(),
                                           [&](const TimeRange& each) { return each.end_ns < span.begin_ns; });
   auto last = first;

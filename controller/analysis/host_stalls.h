@@ -115,7 +115,7 @@ struct StallBudget {
 struct WriterStallInterval {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  // Of its first write; 0: not known.
+  // Number of its first write; 0: not known.
   uint64_t first_seq = 0;
   int64_t in_flight_ns = 0;
   // How many writes it holds; 0: not known.

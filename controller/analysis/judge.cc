@@ -179,7 +179,7 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
     one.criterion = *std::move(criterion);
     if (one.criterion.metric != Metric::kRateAchieved) continue;
     if (one.criterion.block_size_bytes == 0) {
-      // Without each queue manager's rate nobody knows whether the cluster carries its load.
+      // Without each queue manager's rate it is not known whether the cluster carries its load.
       if (!HasPlacement(plan) || IsLeastRate(one.criterion)) rate_is_demand_ = false;
     } else if (!HasPlacement(plan)) {
       rate_.left_out_block_sizes.push_back(one.criterion.block_size_bytes);

@@ -102,10 +102,10 @@ class Judge {
     Finding failed_with_losses;
     // The least likely to be chance.
     std::optional<Unsure> least_likely;
-    // Of thin or close percentiles the one that needs longest. The second one leaves out lost hosts.
+    // The thin or close percentile that needs the longest step. The second one leaves out lost hosts.
     std::optional<Unsure> longest_needed;
     std::optional<Unsure> longest_needed_of_present;
-    // Doubt of any other kind: of what has no value, or else of the worst value that is doubted; likewise.
+    // Doubt of any other kind: about a missing value, or else about the worst value that is doubted; likewise.
     Doubt doubt;
     Doubt doubt_of_present;
     uint64_t scopes = 0;

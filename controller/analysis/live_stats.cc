@@ -17,7 +17,7 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kMostSeconds = 600;
-// A host that is later than this keeps nobody else's figures back.
+// A host that is later than this does not hold back the others' figures.
 constexpr int64_t kLateHostNs = 750 * kNsPerMs;
 constexpr int64_t kStallsShownNs = 60 * kNsPerSecond;
 constexpr size_t kMostIntervals = 2'000;
@@ -372,7 +372,7 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
   snapshot.warmup_ns = shape.warmup_ns;
-  // Of rounds nobody knows how many are left.
+  // How many rounds are left is not known.
   for (int later = static_cast<int>(snapshot.step); snapshot.round_steps == 0 && later < run.steps_size(); ++later) {
     const v1::LogStep& each = run.steps(later);
     snapshot.later_steps_ns = Clamp64(Int128{snapshot.later_steps_ns} + each.warmup_ns() + each.duration_ns());

@@ -54,15 +54,15 @@ struct LiveHost {
   bool lost = false;
   // It has reported the end of the step.
   bool done = false;
-  // Of the newest second that is shown; nothing where the host has not passed it.
+  // Figures of the newest second that is shown; has_figures is false where the host has not passed it.
   bool has_figures = false;
   LiveFigures figures;
-  // How long its oldest write has been in flight, and whose it is; 0: none is, or none is known.
+  // How long its oldest write has been in flight, and whose it is; 0: no write is, or it is not known.
   int64_t oldest_write_ns = 0;
   uint32_t oldest_write_qm = 0;
   // In a placement, its name; else empty.
   std::string oldest_write_name = {};
-  // No message came from it for so long; whoever makes the view sets it.
+  // For how long no message came from it; the maker of the view sets it.
   int64_t silent_ns = 0;
 };
 
@@ -104,7 +104,7 @@ struct LiveSnapshot {
   const char* time_name() const { return response_times ? "response time" : "service time"; }
   // 0: the queue managers have different ones.
   uint64_t block_size_bytes = 0;
-  // In a placement, the host that is down; empty: none is.
+  // In a placement, the host that is down; empty if no host is.
   std::string down_host = {};
   // Time of the step that has passed, the warm-up left out (negative during it), and the planned lengths.
   int64_t elapsed_ns = 0;
@@ -116,7 +116,7 @@ struct LiveSnapshot {
   std::vector<LiveHost> hosts;
   // The complete seconds after the given one, the last 600 of them.
   std::vector<LiveSecond> seconds;
-  // Those of the last minute, in the order of time.
+  // Stalls of the last minute, in the order of time.
   std::vector<LiveStall> stalls;
 };
 
@@ -124,8 +124,8 @@ struct LiveSnapshot {
 LiveSnapshot MakeIdleSnapshot(const v1::RunBegin& run, const HostTable& hosts);
 
 // A second is complete when every host that still runs has passed it, or three quarters of a second after its end
-// where one has: one that is silent keeps nobody else's figures back. `after_second`: the last number that is known;
-// -1: none is.
+// where one has: a silent host does not hold back the others' figures. `after_second`: the last number that is known;
+// -1 if no number is.
 LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, const HostTable& hosts,
                               const Timeline& timeline, int64_t now_ns, int64_t after_second);
 
@@ -154,7 +154,7 @@ struct IntervalRow {
   uint32_t round_steps = 0;
   // 0: the queue managers have different ones.
   uint64_t block_size_bytes = 0;
-  // In a placement, the host that is down; empty: none is.
+  // In a placement, the host that is down; empty if no host is.
   std::string down_host = {};
   // Its latencies are response times.
   bool response_times = false;
@@ -195,7 +195,7 @@ class IntervalRows {
   void Add(const StepStats& step, const HostFacts& facts, const v1::Frame& frame);
   // Gives the rows that all hosts have passed.
   void GivePassed(const StepStats& step);
-  // Gives what is left of the step. What comes after that has another row, at the next call.
+  // Gives what is left of the step. Anything later goes into another row, at the next call.
   void End(const StepStats& step);
 
  private:
@@ -225,7 +225,7 @@ class IntervalRows {
   const OnRow on_row_;
   uint64_t rows_given_ = 0;
 
-  // Of the step: what all its rows say of it, and the number of the next one.
+  // What all rows of the step report of it, and the number of the next one.
   IntervalRow head_;
   int64_t next_row_ = 0;
   std::map<int64_t, Pending> pending_;

@@ -70,7 +70,7 @@ const char* GeneratorText(const ScopeSums& sums) {
   return sums.generator_bound ? kCpuBound : kGeneratorBound;
 }
 
-// Writes of which the scope's latencies lack the value; UINT64_MAX: nobody knows how many.
+// Writes of which the scope's latencies lack the value; UINT64_MAX if their number is not known.
 uint64_t MissingOf(const Criterion& criterion, const ScopeFigures& figures) {
   const ScopeSums& sums = figures.sums;
   if (criterion.service_time || sums.missing_writes == UINT64_MAX) return sums.missing_writes;
@@ -107,8 +107,8 @@ uint64_t CountBeyond(const Criterion& criterion, const Histogram& writes, double
   return writes.count() - (bucket_fulfils ? from_bucket : above);
 }
 
-// Of the response times beyond the limit, those that would be beyond it if no writer had started a write late; at
-// least.
+// Lower bound of the response times beyond the limit that would be beyond it if no writer had started a write
+// late.
 uint64_t CountBeyondDespiteDelay(const Criterion& criterion, const Histogram& writes, const ScopeSums& sums,
                                  double step_ns) {
   const v1::StartDelay& delay = sums.start_delay;

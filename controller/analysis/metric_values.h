@@ -24,7 +24,7 @@ struct BeyondLimit {
   uint64_t writes = 0;
   uint64_t certain = 0;
   uint64_t possible = 0;
-  // Writes that are known to be missing; UINT64_MAX: nobody knows how many.
+  // Writes that are known to be missing; UINT64_MAX if their number is not known.
   uint64_t missing = 0;
   int64_t measured_ns = 0;
 };
@@ -83,7 +83,7 @@ struct StepFigures {
   // As ScopeSums has them, over all hosts.
   bool generator_bound = false;
   double cpu_wait_ns = 0;
-  // Of each stall; empty unless generator_bound.
+  // Evidence of each stall; empty unless generator_bound.
   std::vector<StallEvidence> stalls = {};
 };
 

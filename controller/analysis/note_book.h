@@ -19,7 +19,7 @@ inline std::string Sentence(const std::string& text) {
   return ended ? text : text + ".";
 }
 
-// Of sentences of one kind the first three are kept and the others counted, so that a thousand writers with the same
+// Keeps the first three sentences of each kind and counts the others, so that a thousand writers with the same
 // trouble make four lines, and memory is bounded whatever a journal holds. Not thread-safe.
 class NoteBook {
  public:

@@ -359,7 +359,7 @@ void StepPercentiles::Leave(uint32_t host) {
 }
 
 void StepPercentiles::ClosePassed() {
-  // Nobody is left: what hosts still hand on comes before the end.
+  // No host is left: what hosts still hand on comes before the end.
   if (passed_.empty()) return;
   const auto second = static_cast<uint32_t>(std::min<int64_t>(passed_.lowest(), UINT32_MAX));
   cluster_.CloseBelow(second);

@@ -131,7 +131,7 @@ class SecondSeries {
   // What cannot be split into seconds. `first` < `last`.
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
   void Merge(const SecondSeries& other);
-  // The other's writes, each counted `times` over, without latencies: with the size of a block, a series of bytes.
+  // Adds the writes of `other`, each counted `times` over, without latencies: with a block's size, a series of bytes.
   void MergeWrites(const SecondSeries& other, uint64_t times);
 
   // What completed in that second; what cannot be split into seconds counts in its first one.
@@ -185,7 +185,7 @@ class SecondDistributions {
     uint32_t buckets = 0;
   };
   BySecond<Row> rows_;
-  // Of all rows, concatenated.
+  // Buckets of all rows, concatenated, and their counts.
   std::vector<uint16_t> bucket_;
   std::vector<uint64_t> count_;
 };
@@ -206,7 +206,7 @@ class LowestMark {
     found->second = mark;
     ++count_[mark];
   }
-  // Nobody waits for the host any more.
+  // The host no longer takes part: no mark waits for it.
   void Leave(uint32_t host) {
     const auto found = hosts_.find(host);
     if (found == hosts_.end()) return;
@@ -280,7 +280,7 @@ class MergedPercentiles {
   void Finish() { CloseBelow(UINT32_MAX); }
 
   const SecondTable& table() const { return table_; }
-  // Of a second that is closed, or of what has come of one that is not. `max_ns`: the largest latency of all of it.
+  // Quantiles of a closed second, or of what has come of an open one. `max_ns`: the largest latency of all of it.
   SecondQuantiles SoFar(uint32_t second, uint64_t max_ns) const;
 
  private:
@@ -310,7 +310,7 @@ class HostPercentiles {
 
   HostPercentiles(uint32_t qms, const PercentileSinks& sinks) : sinks_(sinks), qms_(qms > 1 ? qms : 0) {}
 
-  // Of writer `qm`, from 1.
+  // Adds latencies of writer `qm`, from 1.
   void Add(uint32_t qm, uint32_t second, const v1::Distribution& latency);
   // Writes of that writer are not known by second.
   void Spoil(uint32_t qm, uint32_t second);
@@ -365,10 +365,10 @@ class StepPercentiles {
   const SecondTable& cluster() const { return cluster_.table(); }
   // The cluster's second, also while hosts have not passed it.
   SecondQuantiles ClusterSoFar(uint32_t second, uint64_t max_ns) const { return cluster_.SoFar(second, max_ns); }
-  // Of a storage with exactly these hosts; null where none was added up.
+  // Seconds of a storage with exactly these hosts; null where none was added up.
   const SecondTable* Storage(const std::set<uint32_t>& hosts) const;
   bool keeps_seconds() const { return keeps_seconds_; }
-  // Of the cluster; empty unless they are kept.
+  // The cluster's seconds; empty unless they are kept.
   const SecondDistributions& seconds() const { return seconds_; }
 
  private:

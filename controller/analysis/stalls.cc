@@ -76,7 +76,7 @@ int64_t UnseenNs(const StallHost& host, const Stall& stall, int64_t shift_ns) {
   return to_ns - from_ns - seen_ns + host.paused.Within(seen_from_ns, seen_to_ns);
 }
 
-// Of a writer; 0 where all of the host's write in one.
+// Directory of a writer; 0 where all of the host's write in one.
 size_t DirectoryOf(const StallHost& host, uint32_t qm) {
   const auto found = host.directory_of.find(qm);
   return found == host.directory_of.end() ? 0 : found->second;
@@ -179,7 +179,7 @@ std::vector<Stall> Finder::Find() {
   return stalls;
 }
 
-// Of one host, in order.
+// Connects the overlapping intervals of one host, which are in order.
 std::vector<Finder::Places> Finder::ConnectPaused(const Places& of_host) const {
   std::vector<Places> groups;
   int64_t end_ns = 0;
@@ -198,7 +198,7 @@ std::vector<Finder::Places> Finder::Connect(const Places& places) const {
   Places order = places;
   StableSort(order, [&](size_t a, size_t b) { return intervals_[a].begin_ns < intervals_[b].begin_ns; });
   Groups groups(order.size());
-  // Those that had begun and not ended when the one that is looked at began. The last ones first: where many stand
+  // Intervals that had begun and not ended when the one that is looked at began. The last ones first: where many stand
   // together, the first look mostly finds the group.
   std::vector<size_t> active;
   for (size_t next = 0; next < order.size(); ++next) {
@@ -264,7 +264,7 @@ void Finder::SetClass(Stall& stall) const {
 bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, const Stall& stall) const {
   const StallHost& host = hosts_.at(number);
   if (host.left_out.Within(stall.begin_ns, stall.end_ns) > 0) return false;
-  // Directories of stalled writers in which none is known to have run.
+  // Directories of stalled writers in which no writer is known to have run.
   std::set<size_t> without;
   for (const uint32_t qm : stalled) without.insert(DirectoryOf(host, qm));
   for (uint32_t qm = 1; qm <= std::max(host.qms, host.last_qm); ++qm) {
@@ -276,7 +276,7 @@ bool Finder::SiblingRan(uint32_t number, const std::set<uint32_t>& stalled, cons
   if (without.empty()) return true;
   const int64_t length_ns = stall.end_ns - stall.begin_ns;
   if (host.between_writes_ns > length_ns / 2 || UnseenNs(host, stall, 0) > length_ns / 2) return false;
-  // Those that stalled, and those of which it is not known. All go by one clock.
+  // Writers that stalled, and those of which it is not known. All go by one clock.
   std::set<uint32_t> silent = stalled;
   ForEachNear(number, stall, 0, [&](const StalledInterval& own) {
     for (const size_t place : stall.intervals) {

@@ -32,7 +32,7 @@ struct StalledInterval {
   bool open = false;
   // Long enough for a stall. One that is not only keeps its writer from vouching that it was well meanwhile.
   bool counts = true;
-  // Of how many writes it is made; 0: not known.
+  // How many writes it is made of; 0: not known.
   uint64_t writes = 0;
   // A run of slow writes whose longest took this; 0: not a run of slow writes.
   int64_t row_of_ns = 0;

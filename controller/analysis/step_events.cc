@@ -76,7 +76,7 @@ namespace {
 constexpr size_t kStallsShown = 100;
 constexpr int kWritersShown = 16;
 
-// What stalls.h allows. Beyond them nobody could use the figures.
+// The limits that stalls.h allows. Figures beyond them would be of no use.
 constexpr int64_t kMostMomentNs = int64_t{1} << 61;
 constexpr int64_t kMostErrorNs = int64_t{1} << 59;
 
@@ -114,7 +114,7 @@ class StallsOfStep {
   // What counted as a stall of a writer, by host and number.
   std::map<std::pair<uint32_t, uint32_t>, int64_t> thresholds_ns_;
   std::vector<StalledInterval> intervals_;
-  // Of the requested writers.
+  // Served time of the requested writers.
   std::map<std::pair<uint32_t, uint32_t>, ServedTime> served_;
   // What counted as a stall, over the writers that reported something.
   int64_t least_threshold_ns_ = INT64_MAX;
@@ -206,7 +206,7 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   host.to_ns = std::max(EndOf(number, part).value_or(start_ns), start_ns);
   const int64_t delay_ns = std::max<int64_t>(facts.workload().delay_ns(), 0);
   const double rate = facts.least_rate_per_second(stats_.step());
-  // Of random intervals one in a thousand is longer than seven times the average.
+  // One in a thousand random intervals is longer than seven times the average.
   const double longest_interval = facts.random_arrivals(stats_.step()) ? 7 : 1;
   host.between_writes_ns = rate > 0 ? static_cast<int64_t>(std::min(1e9 / rate * longest_interval, 1e15)) : delay_ns;
   std::vector<TimeRange> mapped;
@@ -352,7 +352,7 @@ StallEvidence StallsOfStep::EvidenceOf(const Stall& stall) const {
       continue;
     }
     bound = true;
-    // Of writes that were not in flight, and of an unknown number of writes, nothing is known but that they were late.
+    // Writes that were not in flight, and an unknown number of writes, are known only to have been late.
     if (interval.writes == 0) continue;
     const auto writes = static_cast<double>(interval.writes);
     const auto in_flight_ns = static_cast<double>(interval.in_flight_ns);

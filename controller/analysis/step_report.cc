@@ -51,7 +51,7 @@ void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm) {
 }
 
 void StepReporter::OnAbsentHost(const HostFacts& facts) {
-  // One that was lost before has its own sentence.
+  // A host that was lost before has its own sentence.
   NoteBook& book = facts.lost ? run_.notes : run_.loss_reasons;
   book.Add("absent", absl::StrCat(facts.label(), " took no part in ", StepName(), "."));
 }
@@ -289,7 +289,7 @@ void StepReporter::CheckClocks() {
     const ClockChange change = run_.timeline.ChangeOver(
         number, from_ns, to_ns, [&pauses](int64_t from, int64_t to) { return pauses.Within(from, to); });
     changes.push_back({label, change});
-    // Of a host that was lost this is the least of it.
+    // A lost host has worse trouble than an unknown clock speed.
     const int64_t measured_ns = part.done() ? std::min(part.covered_ns(), stats_.shape().duration_ns) : 0;
     const int64_t unseen_ns = run_.timeline.UnseenNs(number, from_ns, Clamp64(Int128{from_ns} + measured_ns));
     if (IsUnseen(unseen_ns, measured_ns)) {
@@ -363,7 +363,7 @@ void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const Ste
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
   const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
   if (!wanted || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
-  // Of blocks of different sizes: all series have the same rows.
+  // Bytes of each row where blocks have different sizes: all series have the same rows.
   std::vector<uint64_t> bytes;
   if (scope.block_size_bytes == 0) {
     sums.byte_series.ForEachRow(RowsFor(sums), [&bytes](const SeriesRow& row) { bytes.push_back(row.sums.writes); });

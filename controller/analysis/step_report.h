@@ -28,7 +28,7 @@ struct RunContext {
   NoteBook& notes;
   // Why the run cannot carry a PASS.
   NoteBook& reasons;
-  // The same, because a host was lost or left out.
+  // Why the run cannot carry a PASS because a host was lost or left out.
   NoteBook& loss_reasons;
   // Rows that the series of all steps may take together, and that are left of them.
   uint64_t series_rows;
@@ -61,9 +61,9 @@ class StepReporter : private ScopeVisitor {
     std::string host;
     uint32_t qm = 0;
     uint32_t storage = 0;
-    // Of a writer or host whose data end before the step does.
+    // Why the data of this writer or host end before the step does.
     std::string why_early = {};
-    // Of a queue manager of a placement.
+    // Name of the queue manager in a placement.
     std::string queue_manager = {};
   };
 
@@ -79,9 +79,9 @@ class StepReporter : private ScopeVisitor {
   // where blocks have different sizes.
   void AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
                    const std::vector<uint64_t>& bytes, google::protobuf::RepeatedPtrField<v1::SeriesReport>& all);
-  // Of the scope's seconds; null where they are not known.
+  // Percentiles of the scope's seconds; null where they are not known.
   const SecondTable* PercentilesOf(const StepScope& scope, TimeKind kind) const;
-  // Of the hosts that took part; null where it is not known.
+  // Percentiles over the storage's hosts that took part; null where they are not known.
   const SecondTable* StoragePercentiles(uint32_t storage, TimeKind kind) const;
   void AddDistributions(const Named& name, const ScopeSums& sums);
   void AddDistribution(const Named& name, const Histogram& latency,
@@ -127,10 +127,10 @@ class StepReporter : private ScopeVisitor {
   std::map<uint32_t, double> ring_wait_share_;
   // By number of the host, of those whose load generator may be CPU-bound: CpuWaitToAllow.
   std::map<uint32_t, double> cpu_waits_;
-  // Of each stall; empty where no host is CPU-bound.
+  // Evidence of each stall; empty where no host is CPU-bound.
   std::vector<StallEvidence> stall_evidence_;
   bool distributions_missing_ = false;
-  // Those whose figures are reported.
+  // Storages whose figures are reported.
   std::set<uint32_t> storages_;
   bool data_missing_ = false;
 };

@@ -67,7 +67,7 @@ class HostStep {
   // Writers by number - 1; null if nothing was received of one.
   const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
   const HostPercentiles& percentiles(TimeKind kind = TimeKind::kService) const { return percentiles_[kind]; }
-  // Of the warm-up, for whoever watches: by second from its begin, all writers together.
+  // Percentiles of the warm-up, for live views: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
   const SecondSeries& warmup_series(TimeKind kind) const { return warmup_series_[kind]; }
   // Its bytes in place of its writes.
@@ -106,16 +106,16 @@ class HostStep {
 // A scope of a step whose figures were added up. Refers to the step.
 struct StepScope {
   v1::ScopeKind kind = v1::SCOPE_KIND_CLUSTER;
-  // Of each of its writes; 0: they have different ones.
+  // Block size of each of its writes; 0: they have different ones.
   uint64_t block_size_bytes = 0;
-  // Of a writer or a host: the host's number, what is known of it, and its part.
+  // For a writer or a host: the host's number, what is known of it, and its part.
   uint32_t host = 0;
   const HostFacts* facts = nullptr;
   const HostStep* part = nullptr;
-  // Of a writer; else 0 and null.
+  // For a writer: its number and statistics; else 0 and null.
   uint32_t qm = 0;
   const WriterStats* writer = nullptr;
-  // Of all but the cluster; 0: not known.
+  // Number of the storage, for all but the cluster; 0: not known.
   uint32_t storage = 0;
   // Its data end before the step does, for a reason of its own: see LeftEarly.
   bool left_early = false;
@@ -191,7 +191,7 @@ class StepStats {
   // What callers felt.
   TimeKind felt() const { return shape_.rated ? TimeKind::kResponse : TimeKind::kService; }
   const StallBudget& stall_budget() const { return stall_budget_; }
-  // Of the hosts that reported their load.
+  // Loads of the hosts that reported them.
   const std::map<uint32_t, HostLoad>& loads() const { return loads_; }
   // Whether the host was ordered to start.
   bool IsArmed(uint32_t host) const { return HostStartNs(host).has_value(); }

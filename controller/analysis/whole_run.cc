@@ -90,7 +90,7 @@ void SteadyRounds::Finish(std::vector<std::string>& notes, std::vector<std::stri
 
 namespace {
 
-// Of the criteria that a step does not fulfil.
+// Largest number of unfulfilled criteria that a step's reasons name.
 constexpr size_t kMostReasons = 3;
 // What is required of the rates unless the plan requires less.
 constexpr double kWholeRatePercent = 99;
@@ -220,7 +220,7 @@ class PlacementMaker {
       row.set_worst_p99_ns(felt.p99_ns());
     }
     if (!thin) return;
-    // With a p99 of a few writes nobody knows which host's is the highest.
+    // With a p99 of a few writes it is not known which host's is the highest.
     row.clear_worst_host();
     row.clear_worst_p99_ns();
   }

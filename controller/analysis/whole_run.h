@@ -29,7 +29,7 @@ class SteadyRounds {
 
   // What to measure next; nothing: all steps are steady, or were measured for as long as they may be.
   std::optional<v1::LogStep> NextStep() const;
-  // What the last step has shown, as a line of progress; empty before the first.
+  // Result of the last step, as a line of progress; empty before the first.
   const std::string& last_text() const { return last_text_; }
 
   // A sentence for each step of the plan that is steady; and for each that is not, which prevents a PASS.

@@ -35,7 +35,7 @@ struct AccessFlags {
   LaunchOptions launch;
 };
 
-// The same, checked and read.
+// The options of AccessFlags, checked and read.
 struct AgentAccess {
   std::shared_ptr<const AgentTrust> trust;
   LaunchOptions launch;
@@ -55,7 +55,7 @@ absl::StatusOr<std::string> LocalDirectory(const std::string& dir, const std::st
 inline constexpr int64_t kAskTimeoutNs = 10 * kNsPerSecond;
 // For an agent that is started and only asked: it does not remove what an earlier one left.
 inline constexpr char kKeepLeftovers[] = "--keep-leftovers";
-// Of a command that only asks.
+// Error of a command that only asks and is interrupted.
 inline constexpr char kInterruptedAsking[] = "interrupted while the agents were asked";
 
 // Starts the agents of one command, makes their fleet, and ends them. What is given outlives it. For one thread.

@@ -27,7 +27,7 @@ int PrintError(Console& console, const std::string& message, Exit exit);
 // PrintError with the status' message.
 int PrintError(Console& console, const absl::Status& status, Exit exit);
 
-// The same for a status with several lines, such as the problems of a plan: PrintError for each of them.
+// Calls PrintError for each line of a status with several lines, such as the problems of a plan.
 int PrintErrors(Console& console, const absl::Status& status, Exit exit);
 
 // PrintError for each line of a failure; returns its exit code.

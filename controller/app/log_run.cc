@@ -127,7 +127,7 @@ class LogRun final : public PlannedRun {
                         " rounds until it is steady");
   }
 
-  // Of a search, or of rounds: shows what the step before has shown, and what comes.
+  // Shows, in a search or in rounds, what the step before has shown, and what comes.
   std::optional<v1::LogStep> NextStep(const Analyzer& analyzer) {
     const std::string last = analyzer.LastStepText();
     if (!last.empty()) Say(SanitizeForTerminal(last));

@@ -72,7 +72,7 @@ class PlannedRun {
  private:
   int Fail(const Failure& failure);
   std::optional<Failure> Connect();
-  // Those that were started for this run.
+  // Ends the agents that were started for this run.
   void EndAgents();
   // Where nothing was measured: the exit code, once a host on which something may still run has been named.
   int Over(int code);

@@ -35,7 +35,7 @@ struct PartEnd {
   // What it reports, where it has measured anything.
   std::optional<v1::Report> report;
 
-  // All of them; "nothing was measured" where there is none.
+  // All errors in one text; "nothing was measured" where there is none.
   std::string ErrorText() const;
 };
 
@@ -112,7 +112,7 @@ struct PlanRun {
 // second Ctrl-C ends the process.
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
             const RunSurroundings& around);
-// The same for an HA drill, whose plan has a seed.
+// Runs an HA drill, whose plan has a seed, as RunPlan runs a plan.
 int RunDrill(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
              const RunSurroundings& around);
 
@@ -182,7 +182,7 @@ class TurnRun {
   std::optional<v1::LogStep> NextStep() const;
 
   const Options options_;
-  // Of one turn.
+  // Steps of one turn.
   const std::vector<v1::LogStep> steps_;
   EventQueue events_;
   RunInTurn turn_;
@@ -234,8 +234,8 @@ absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report&
 // The report as JUnit XML in the file `path`; nothing where that is empty.
 absl::Status WriteJUnit(const std::string& path, const v1::Report& report);
 
-// The same before there is a report: an error, so that a file of an earlier run does not pass for one of this. Shows,
-// too, whether the file can be written. Pipes and devices are left alone.
+// Writes the file before there is a report, with an error in it, so that a file of an earlier run does not pass for
+// one of this. Shows, too, whether the file can be written. Pipes and devices are left alone.
 absl::Status WriteUnfinishedJUnit(const std::string& path);
 
 }  // namespace plimsoll

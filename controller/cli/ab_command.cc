@@ -135,7 +135,7 @@ class Ab {
     LookAt(round);
   }
 
-  // Both sides as runs that keep their sessions, in turn; with --toggle as steps of one such run.
+  // Measures the two sides as runs that keep their sessions, in turn; with --toggle as steps of one such run.
   void MeasureInTurn(const ResultsDirectory& results) {
     EventQueue events(*around_.clock);
     std::optional<Interrupts> interrupts;
@@ -295,8 +295,8 @@ class Ab {
     line_.err << run.errors() << std::flush;
   }
 
-  // Both sides in the order, each a run with a session of its own; adds the round to the record where both were
-  // measured whole, and ends the rounds where one was not.
+  // Measures the two sides in the order, each in a run with a session of its own; adds the round to the record where
+  // both were measured whole, and ends the rounds where one was not.
   void MeasureRound(size_t round, const std::string& order) {
     AbRound measured;
     measured.order = order;

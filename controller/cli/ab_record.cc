@@ -93,7 +93,7 @@ absl::Status CheckRecord(const AbRecord& record) {
   return absl::OkStatus();
 }
 
-// What was sealed and is not so any more. Of a record without seals nothing is known.
+// Names what was sealed and is not so any more. Without seals in the record nothing is known.
 absl::Status CheckSeals(const std::string& directory, const std::string& text, const AbRecord& record) {
   const bool sealed = !record.seals.empty() || text.find(absl::StrCat("\"", kRecordSeal, "\"")) != std::string::npos;
   if (!sealed) return absl::OkStatus();

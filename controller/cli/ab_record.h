@@ -61,7 +61,7 @@ std::vector<std::string> DrawOrder(uint64_t seed, size_t rounds);
 // journals must be complete.
 void SealRuns(const std::string& directory, AbRecord& record);
 
-// What a comparison of the rounds has to say where nothing is sealed; empty: they are.
+// The warning that a comparison of the rounds prints where nothing is sealed; empty if they are sealed.
 std::string SealWarning(const AbRecord& record);
 
 // With a seal of its own where the runs have theirs.

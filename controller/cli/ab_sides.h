@@ -46,7 +46,7 @@ struct AbSide {
   v1::TestPlan plan;
 };
 
-// Both sides with their plans, checked: those of two plan files, of one with --vary, or of one with --toggle.
+// The two sides with their plans, checked: those of two plan files, of one with --vary, or of one with --toggle.
 // `differs` gets the option that varies. The errors of reading them, or the plans' problems, a line each.
 absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs);
 

@@ -291,7 +291,7 @@ class Acceptance {
         failure.has_value()) {
       return Fail(*failure, run);
     }
-    // The others' places in the plan are not those in the fleet.
+    // With an agent missing, the others' places in the plan are not those in the fleet.
     if (!agents.not_started().empty()) return Fail(AsFailure(agents.not_started()), run);
     Fleet& fleet = agents.fleet();
     std::vector<std::vector<std::string>> asked;
@@ -350,7 +350,7 @@ class Acceptance {
     return static_cast<int>(Exit::kOk);
   }
 
-  // Those of load and search, as far as the acceptance has them.
+  // Plans of load and search, as far as the acceptance has them.
   std::vector<v1::TestPlan> MeasuringPlans() const {
     std::vector<v1::TestPlan> plans;
     if (HasPart(plan_, v1::ACCEPT_PART_LOAD)) plans.push_back(LoadPlanOf(plan_));

@@ -207,7 +207,7 @@ void TakeAgain(const std::string& directory, bool sealed, bool intact, bool unde
     return TakeFailure("the acceptance was cut off", run);
   }
   if (run.directory().empty()) {
-    // What has no results never passed.
+    // A run without results never passed.
     if (run.outcome() != v1::OUTCOME_INCONCLUSIVE) TakeDifference("accept.json names no results of it", run);
     return;
   }

@@ -7,7 +7,7 @@
 
 namespace plimsoll {
 
-// Each adds its command. Both arguments must outlive the parsing and the action.
+// Each function adds its command. Its arguments must outlive the parsing and the action.
 void AddRunCommand(CLI::App& app, CommandLine& line);
 // In the source of `run`, whose parts it is made of.
 void AddLimitCommand(CLI::App& app, CommandLine& line);

@@ -231,7 +231,7 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
   task.unix_epoch = flags.unix_epoch;
   const absl::StatusOr<uint64_t> done =
       RunExport(*format, task, *path, results, results.valid() ? format->default_name : "", line.out);
-  // As with other tools, whose reader has had enough of them.
+  // Not an error, as in other tools: the reader of the pipe has closed it.
   if (absl::IsCancelled(done.status())) return static_cast<int>(Exit::kOk);
   if (!done.ok()) return PrintError(line, done.status(), path->empty() ? Exit::kInconclusive : Exit::kWrong);
   PrintNotes(**index, *format, filter, *done, (*writes)->moved(), line);

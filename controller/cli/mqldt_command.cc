@@ -46,7 +46,7 @@ constexpr uint64_t kLeastFile = 4096;
 constexpr uint64_t kLargestFile = uint64_t{1} << 40U;
 constexpr uint64_t kLargestBlockKib = uint64_t{64} << 10U;
 constexpr size_t kMostBlockSizes = 10'000;
-// Of the table that is printed at the end; a row has some 200 bytes.
+// Limit of the table that is printed at the end; a row has some 200 bytes.
 constexpr size_t kMostCsvBytes = size_t{64} << 20U;
 constexpr uint64_t kLongestDelayUs = uint64_t{3600} * 1'000'000;
 constexpr int64_t kLongestRunS = int64_t{3650} * 86'400;

@@ -104,7 +104,7 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   return static_cast<int>(Exit::kOk);
 }
 
-// Adds `from-mq` to the command `plan`. Both arguments must outlive the parsing and the action.
+// Adds `from-mq` to the command `plan`. The arguments must outlive the parsing and the action.
 void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-mq", "Make a plan from qm.ini and the output of amqsrua");
   auto flags = std::make_shared<FromMqFlags>();
@@ -135,7 +135,7 @@ std::string Counted(uint64_t count, const std::string& noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
-// "2 hosts, 8 queue managers, 4 steps, 45s of writing", of what has no list of steps "2 hosts, 8 queue managers, at
+// "2 hosts, 8 queue managers, 4 steps, 45s of writing", without a list of steps "2 hosts, 8 queue managers, at
 // most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {
   if (RunKindOf(plan) == RunKind::kHa) {

@@ -138,7 +138,7 @@ void ReplaceDirectories(const FieldDescriptor& field, v1::TestPlan& plan) {
       workload.clear_qm_dirs();
     } else if (field.number() == v1::LogWorkload::kQmDirsFieldNumber) {
       workload.clear_dir();
-      // Those that were listed before were counted by the list.
+      // Directories that were listed before were counted by their list.
       if (own) workload.clear_qm();
     }
   };

@@ -41,7 +41,7 @@ class PlanFlags {
   bool Given(int field_of_workload) const;
 
   const RunKind kind_;
-  // Of options whose value may be left out; the parser keeps their addresses.
+  // Values of options whose value may be left out; the parser keeps their addresses.
   std::deque<std::string> flag_values_;
   std::vector<Flag> flags_;
   // Null for a drill.

@@ -23,7 +23,7 @@ struct ReportFlags {
   ViewFlags view;
 };
 
-// Of an acceptance: the report over its parts.
+// Reports an acceptance: the report over its parts.
 int ReportAcceptance(const ReportFlags& flags, CommandLine& line) {
   const AcceptView view{flags.view.json, flags.view.full, flags.view.summary, flags.view.junit};
   if (flags.view.interval_ns > 0 || flags.view.histogram_rows > 0) {

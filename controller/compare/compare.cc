@@ -42,7 +42,7 @@ std::vector<double> Logs(const SideSteps& side, v1::Figure figure) {
   return logs;
 }
 
-// Of one run the figure itself, of several the geometric mean.
+// The figure itself for one run, the geometric mean for several.
 double Middle(const SideSteps& side, const std::vector<double>& logs, v1::Figure figure) {
   if (side.runs.size() == 1) return *FigureOf(side.runs.front().figures, figure);
   double sum = 0;
@@ -98,7 +98,7 @@ class PairComparer {
     if (figure == v1::FIGURE_MAX) {
       row.set_reason("a single write");
     } else if (figure == v1::FIGURE_MB_PER_SECOND) {
-      // The same test as that of IO/s, which stands in front.
+      // MB/s has the same test as IO/s, which stands in front.
       const v1::ComparedRow& iops = result_.pair.rows(result_.pair.rows_size() - 2);
       if (iops.has_low()) row.set_low(iops.low());
       if (iops.has_high()) row.set_high(iops.high());
@@ -178,7 +178,7 @@ class PairComparer {
     };
     const auto test =
         std::make_shared<StudentisedDifference>(bootstrap(series(first), first_), bootstrap(series(second), second_));
-    // Of the exact figures; those of the whole seconds alone differ by next to nothing.
+    // Ratio of the exact figures; those of the whole seconds alone differ by next to nothing.
     const double log_ratio = std::log(row.ratio());
     const auto half_width = [test](double p) { return test->error() > 0 ? test->Critical(p) * test->error() : 0; };
     SetInterval(log_ratio - half_width(kLevel), log_ratio + half_width(kLevel),
@@ -553,7 +553,7 @@ class Comparer {
   std::vector<std::function<double(double)>> half_widths_;
   std::vector<std::vector<GatedRow>> gated_;
   std::vector<std::string> doubts_;
-  // Of runs in pairs, by row that counts.
+  // Differences of runs in pairs, by row that counts.
   std::vector<RoundDifferences> rounds_;
 };
 

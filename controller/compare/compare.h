@@ -74,7 +74,7 @@ std::vector<Look> LooksOf(const v1::PairedDesign& design);
 
 // Whether more rounds would hardly say more: of each of these figures at each block size the difference is significant
 // and its interval beyond the minimum effect, or the interval is no wider than from the minimum effect below to the
-// minimum effect above, and none is inconclusive; and where something is gated, the gate has its answer.
+// minimum effect above, and no figure is inconclusive; and where something is gated, the gate has its answer.
 bool IsDecided(const v1::Comparison& comparison, const std::vector<v1::Figure>& figures);
 
 // What a side measured at one block size.
@@ -84,7 +84,7 @@ struct SideSteps {
   std::vector<StepData> runs;
   // Blocks of its observations: one element where it is one run with seconds enough, else none.
   std::vector<BlockResamples> resamples;
-  // The same for the gate, which must not depend on how many tests there are: CompareSettings::replicates as the caller
+  // Blocks for the gate, which must not depend on how many tests there are: CompareSettings::replicates as the caller
   // gave them.
   std::vector<BlockResamples> gate_resamples;
   // Autocorrelation of its observations: the larger of that of IO/s and of the mean, at least 0.
@@ -104,7 +104,7 @@ struct GatedRow {
   std::optional<double> slower_p;
   std::optional<double> within_p;
   std::string reason;
-  // Of runs in pairs, by round: how much slower, less the limit, in logarithms. slower_p comes of all rows' together.
+  // For runs in pairs, by round: how much slower, less the limit, in logarithms. slower_p comes of all rows' together.
   RoundDifferences rounds = {};
 };
 
@@ -115,11 +115,11 @@ struct PairResult {
   std::function<double(double p)> half_width;
   // The gated figures in their order; empty where nothing is gated.
   std::vector<GatedRow> gated;
-  // Of runs in pairs, the differences of each row that counts, in the order of the rows.
+  // For runs in pairs: the differences of each row that counts, in the order of the rows.
   std::vector<RoundDifferences> rounds;
 };
 
-// Both sides must have been prepared. With one run each, seconds are resampled, else whole runs are compared.
+// Compares two prepared sides. With one run each, seconds are resampled, else whole runs are compared.
 PairResult ComparePair(const SideSteps& first, const SideSteps& second, const CompareSettings& settings,
                        size_t gate_replicates, uint64_t seed);
 
@@ -129,7 +129,7 @@ inline constexpr size_t kFewestSeconds = 10;
 inline constexpr double kEnoughEffectiveSeconds = 12;
 // Where seconds depend on one another more than this, the comparison always reports how long a run would have to be.
 inline constexpr double kPromisedAutocorrelation = 0.5;
-// So many independent seconds is what the method's promises are made for: 60 s at that autocorrelation.
+// Number of independent seconds that the method's promises are made for: 60 s at that autocorrelation.
 inline constexpr double kPromisedEffectiveSeconds = 20;
 
 }  // namespace plimsoll

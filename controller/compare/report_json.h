@@ -18,7 +18,7 @@ namespace plimsoll {
 // with the text, not with what the text says.
 absl::StatusOr<v1::Report> ParseReportJson(const std::string& text);
 
-// The same for another message that RenderJson has made: its `format` must be `format`. `what` names it in
+// As ParseReportJson, for another message that RenderJson has made: its `format` must be `format`. `what` names it in
 // errors: "the record of an acceptance (accept.json)".
 absl::Status ParseJson(const std::string& text, uint64_t format, const std::string& what,
                        google::protobuf::Message& message);

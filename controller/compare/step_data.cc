@@ -15,7 +15,7 @@
 namespace plimsoll {
 namespace {
 
-// Of the seconds, so many may be without a distribution.
+// Largest share of seconds without a distribution.
 constexpr double kLargestShareUnknown = 0.05;
 
 // Writes of the cluster that were in flight at the step's end. Reports of earlier versions have them in the series'
@@ -147,7 +147,7 @@ std::map<uint32_t, Buckets> BucketsOf(const v1::SecondDistributionsReport& secon
 struct Second {
   double writes = 0;
   double latency_sum_ns = 0;
-  // None: not known.
+  // Empty: not known.
   std::optional<Buckets> buckets;
 };
 

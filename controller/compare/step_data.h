@@ -28,7 +28,7 @@ struct SecondsData {
   // Writes over observations, and time in writes over writes, by observation.
   RatioSeries rate;
   RatioSeries mean;
-  // The same by second where several make an observation; these show how much seconds depend on one another.
+  // Rate and mean by second where several make an observation; these show how much seconds depend on one another.
   RatioSeries rate_by_second;
   RatioSeries mean_by_second;
   // By observation, too; none, with the reason, where the seconds' distributions are not known.

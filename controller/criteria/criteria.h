@@ -157,7 +157,7 @@ std::string StallClassNames();
 //   comparison = "<" | "<=" | ">" | ">=" | "==" | ":", as above
 //   limit      = a time with its unit, or a number
 //
-// Of all of them lower values are better.
+// Lower values are better for all of these metrics.
 
 enum class HaMetric {
   kLost,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kTryAgainNs = kNsPerSecond;
 constexpr int64_t kPollCommandNs = 20 * kNsPerMs;
-// So long the analysis is waited for to show what a round has found.
+// For how long the analysis is waited for to show what a round has found.
 constexpr int64_t kShowRoundNs = 200 * kNsPerMs;
 
 std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
@@ -365,7 +365,7 @@ void Drill::ScanAll() {
 }
 
 void Drill::ReleaseAll() {
-  // Nobody waits for a host any more that is not back by now.
+  // A host that is not back by now is not waited for.
   away_.clear();
   for (auto& host : fleet_.hosts()) {
     if (host->lost() || host->phase == Host::Phase::kGone || host->phase == Host::Phase::kKnown) continue;

@@ -85,7 +85,7 @@ class Drill final : private SessionCourse {
   bool MayBeAway(const Host& host) const;
   void SetAway(Host& host, const std::string& reason);
 
-  // Both hosts of each pair see what the other one made.
+  // Checks that the two hosts of each pair see what the other one made.
   std::optional<Failure> CheckPairs() const;
   // Every active instance, then every standby one. Empty: all are there; else what is wrong.
   std::string StartAll();
@@ -101,7 +101,7 @@ class Drill final : private SessionCourse {
   std::string AwaitReady();
   // An instance that ended, or got the lock, although no fault is on; empty: there is none.
   std::string WhyUnready() const;
-  // The same, or why the drill must end, once what is on its way has arrived.
+  // As WhyUnready, or why the drill must end, once what is on its way has arrived.
   std::string Unready();
   // A standby instance got the lock; and of an active one that has not ended.
   bool AnyTookOver() const;

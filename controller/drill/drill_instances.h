@@ -31,7 +31,7 @@ class DrillInstances {
     MonotonicNs last_write;  // when its last ledger entry came
   };
 
-  // All of them outlive the object.
+  // Fleet, driver and log outlive the object.
   DrillInstances(Fleet* fleet, SessionDriver* driver, RunLog* log) : fleet_(*fleet), driver_(*driver), log_(*log) {}
 
   // Has the host start an instance of the queue manager, or one that only scans its log. The result lives as long as

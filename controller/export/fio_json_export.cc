@@ -377,7 +377,7 @@ class FioJson {
   // By number, from 0.
   std::map<uint32_t, const v1::StepReport*> steps_;
   uint32_t step_ = 0;
-  // Of the step whose frames come, by place of the writer.
+  // Latencies of the step whose frames come, by place of the writer.
   std::map<uint32_t, Histogram> latencies_;
   JsonWriter json_;
   uint64_t writes_ = 0;

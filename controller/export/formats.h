@@ -19,7 +19,7 @@ namespace plimsoll {
 // bucket, each as zig-zag LEB128, a run of n empty buckets as -n.
 std::string EncodeHdr(const Histogram& histogram);
 
-// The same compressed, as an interval log has it: cookie, length, zlib stream; in base 64.
+// EncodeHdr's result compressed, as an interval log has it: cookie, length, zlib stream; in base 64.
 std::string EncodeHdrForLog(const Histogram& histogram);
 
 // Counts by the name of fio's bucket: 64 buckets for each power of two (1.6 % wide), values below 128 ns have one each.
@@ -68,8 +68,8 @@ absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writ
 // One job for each step and writer ("alpha/qm1"), behind those of a step one for all of them ("All clients", as fio's
 // own client has it); groupid is the step's number from 0. Figures are the report's; bins and standard deviation come
 // from the frames' histograms. Both clat_ns and lat_ns are the time of the system call. The warm-up is in none of it.
-// What is not measured has no key. The jobs are there twice: as `jobs`, and as `client_stats`, where fio's client has
-// them. Returns how many writes the jobs of single writers hold.
+// A figure that is not measured has no key. The jobs are there twice: as `jobs`, and as `client_stats`, where fio's
+// client has them. Returns how many writes the jobs of single writers hold.
 absl::StatusOr<uint64_t> ExportFioJson(const RunIndex& index, const WriteFilter& filter, Output& output);
 
 // What is exported, and where to.
@@ -77,7 +77,7 @@ struct ExportTask {
   const RunIndex& index;
   WriteFilter filter;
   WriteStream& writes;
-  // Of formats that are one stream.
+  // The output of formats that are one stream.
   Output* output = nullptr;
   // The directory to make, of those that are several files; see ExportFioLogs.
   std::string directory = {};

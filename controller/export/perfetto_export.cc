@@ -29,7 +29,7 @@ constexpr uint64_t kNumber = 1;
 constexpr uint64_t kLatency = 2;
 constexpr uint64_t kError = 3;
 
-// Of a step, from 0.
+// Id of a step's name; steps count from 0.
 uint64_t NameOfStep(uint32_t step, bool warmup) {
   return uint64_t{step} * 2 + (warmup ? 2 : 1);
 }
@@ -198,12 +198,12 @@ class TraceWriter {
 
   const RunIndex& index_;
   Output& output_;
-  // By place of the writer: its track, and when its open slice ends (-1: none is open).
+  // By place of the writer: its track, and when its open slice ends (-1: no slice is open).
   std::vector<uint64_t> tracks_;
   std::vector<int64_t> open_until_ns_;
   std::priority_queue<End> ends_;
   perfetto::Packet packet_;
-  // Of slices; what is the same for all of them stays.
+  // Packets of slices; what is the same for all of them stays.
   perfetto::Packet begin_;
   perfetto::Packet end_;
   std::string serialised_;

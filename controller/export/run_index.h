@@ -129,7 +129,7 @@ struct IndexedWriter {
 struct UntracedWrites {
   uint64_t measured = 0;
   uint64_t warmup = 0;
-  // Those of them that neither --trace nor --trace-limit kept out: their traces were dropped.
+  // Untraced writes that neither --trace nor --trace-limit kept out: their traces were dropped.
   uint64_t dropped_measured = 0;
   uint64_t dropped_warmup = 0;
 };
@@ -157,7 +157,7 @@ class RunIndex {
   const std::map<uint32_t, IndexedStep>& steps() const { return steps_; }
   // In the order of (host, qm); those of which a frame is in the report.
   const std::vector<IndexedWriter>& writers() const { return writers_; }
-  // Of each step that has such writes.
+  // Untraced writes of each step that has such writes.
   const std::map<uint32_t, UntracedWrites>& untraced() const { return untraced_; }
   // Why the journal does not hold the whole run, as a sentence; empty: it does.
   const std::string& damage() const { return damage_; }
@@ -209,7 +209,7 @@ class RunIndex {
   NoteBook problems_;
   bool frames_left_out_ = false;
   bool contradicted_ = false;
-  // Of all traces so far, as the controller counted them.
+  // Bytes of all traces so far, as the controller counted them.
   uint64_t trace_bytes_ = 0;
   // For one block at a time.
   std::vector<TracedWrite> writes_;

@@ -23,7 +23,7 @@ constexpr int64_t kRoundingNs = 2;
 MomentMap::MomentMap(const Timeline& timeline, uint32_t host, int64_t offset_ns)
     : timeline_(timeline), host_(host), offset_ns_(offset_ns) {
   known_ = timeline.ToTimeline(host, 0).has_value();
-  // Of the host's time; the slew refers to the timeline's.
+  // The slack is of the host's time; the slew refers to the timeline's.
   const double slew = timeline.max_slew_ppm() / 1e6;
   slack_ns_ = static_cast<int64_t>(std::ceil(static_cast<double>(kCellNs) * slew / (1 - slew)));
 }

@@ -20,7 +20,7 @@
 namespace plimsoll {
 
 // Asks the timeline for the ends of cells of 4.2 ms only and divides what lies between them. Cells are cut at the same
-// moments of the host's clock for all of its writers: a moment has one place, whoever asks.
+// moments of the host's clock for all of its writers: a moment has one place, whichever writer asks.
 //
 // The error covers this: the truth at a moment is bounded from both ends of its cell by the most by which the clocks'
 // rates may differ (500 ppm: 2 us on top of the ends' own bounds), and the bound holds both, so that it also holds

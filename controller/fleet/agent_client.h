@@ -165,7 +165,7 @@ class EventQueue {
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<Event> events_ ABSL_GUARDED_BY(mutex_);
-  // Of what is waiting, and of what the last Take has returned.
+  // Bytes of the events that wait, and of those that the last Take has returned.
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool was_full_ ABSL_GUARDED_BY(mutex_) = false;

@@ -120,7 +120,7 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
     host.wall_difference_ns = probe.agent_wall_clock_ns() - (wall_at_reception - half_trip);
   }
   if (probes.probes().empty()) return;
-  // One that a retransmission made long does not predict those to come.
+  // A round trip that a retransmission made long does not predict those to come.
   const auto worst_of_best_half = round_trips_ns.begin() + (probes.probes_size() - 1) / 2;
   std::nth_element(round_trips_ns.begin(), worst_of_best_half, round_trips_ns.end());
   host.worst_round_trip_ns = *worst_of_best_half;

@@ -18,8 +18,8 @@ namespace plimsoll {
 
 // One host. Touched by the coordinating thread only.
 struct Host {
-  // Of its session. kPlacing: it makes its directory; kPlaced: it has, and the others are awaited; kLooking: it looks
-  // for theirs; kFilling: it makes its files; kReady: it does what the course orders.
+  // Phase of its session. kPlacing: it makes its directory; kPlaced: it has, and the others are awaited; kLooking: it
+  // looks for theirs; kFilling: it makes its files; kReady: it does what the course orders.
   enum class Phase { kKnown, kPlacing, kPlaced, kLooking, kFilling, kReady, kReleasing, kGone, kLost };
 
   size_t index = 0;

@@ -29,7 +29,7 @@ namespace plimsoll {
 namespace {
 
 // Silences gRPC's own messages, which would mix with the lines of a run; the statuses carry what they mean.
-// Whoever sets GRPC_VERBOSITY wants them. What gRPC prints when it aborts the program still appears. Any thread,
+// A user who sets GRPC_VERBOSITY wants them. What gRPC prints when it aborts the program still appears. Any thread,
 // as often as wanted.
 void SilenceGrpc() {
   static const bool once = [] {
@@ -222,7 +222,7 @@ void SessionCall::OnReadDone(bool ok) {
 }
 
 void SessionCall::TakeIn() {
-  // Of large messages one at a time is parsed, of all sessions, and only where what is waiting leaves room for it.
+  // Parses one large message at a time over all sessions, and only where what is waiting leaves room for it.
   static Mutex one_large;
   const auto take = [this]() -> absl::Status {
     PLIMSOLL_ASSIGN_OR_RETURN(const Received received, Received::Read(incoming_));
@@ -313,7 +313,7 @@ absl::StatusOr<v1::HostDescription> ParseDescription(const grpc::ByteBuffer& rec
 
 class DescribeCall {
  public:
-  // Says of a call that found nobody to answer why that is. It takes a while.
+  // Reports why a call found no agent to answer it. It takes a while.
   using Diagnose = std::function<absl::Status(const absl::Status& failure)>;
 
   static void Start(const std::shared_ptr<grpc::Channel>& channel, v1::DescribeRequest request, int64_t timeout_ns,
@@ -545,7 +545,7 @@ class GrpcAgentClient final : public AgentClient {
   std::shared_ptr<grpc::Channel> Connect() const {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    // A proxy has no place between a controller and its agents; one connection an agent, shared with nobody.
+    // A proxy has no place between a controller and its agents; each agent has a connection of its own.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     return grpc::CreateCustomChannel(address_, trust_->CredentialsFor(address_), arguments);

@@ -24,7 +24,7 @@ constexpr uint32_t kReplacements = 50;
 constexpr int64_t kNameCacheNs = 70 * kNsPerSecond;
 constexpr int64_t kMostApartNs = kNsPerSecond;
 
-// Those that read what the process on `writer` writes: all other hosts; the same one where there is no other.
+// Hosts that read what the process on `writer` writes: all other hosts; the same one where there is no other.
 std::vector<size_t> ReadersOf(const FsckCheck& check, size_t writer) {
   std::vector<size_t> readers;
   for (size_t host = 0; host < check.hosts(); ++host) {
@@ -72,7 +72,7 @@ void JudgeStreamPage(FsckCheck& check, const CheckedProcess& reader, size_t writ
 }
 
 bool NotTorn(const v1::CheckPage& page) {
-  // Who reads beside a writer may see half of a write.
+  // A read beside a writer may see half of a write.
   return page.state() == v1::CHECK_PAGE_STATE_WHOLE || page.state() == v1::CHECK_PAGE_STATE_EMPTY;
 }
 
@@ -248,7 +248,7 @@ void CheckDataDsyncSurvivesWriterDeath(FsckCheck& check) {
   uint64_t total = 0;
   for (size_t writer = 0; writer < check.hosts() && !check.over(); ++writer) {
     const CheckedProcess writing = check.Start(writer);
-    // Of its own: the next writer does not write over it.
+    // A file of its own: the next writer does not write over it.
     NoteWithoutDirect(check, writing, check.Open(writing, writer, FsckCheck::How::kDirect));
     check.Send(writing, StreamCommand(check, {0}, kStreamPages), kLongStreamNs + FsckCheck::kCallNs);
     if (!check.over()) check.field().Pause(kStreamNs);

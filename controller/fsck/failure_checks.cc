@@ -18,7 +18,7 @@ constexpr int64_t kBeforeRestartNs = kNsPerSecond;
 constexpr int64_t kOutageNs = kNsPerSecond;
 // A call to a server that restarts: its boot, and its time of grace.
 constexpr int64_t kRestartCallNs = 600 * kNsPerSecond;
-// A lock that nobody reclaims is free after the server's time of grace, 90 s by default.
+// A lock that no client reclaims is free after the server's time of grace, 90 s by default.
 constexpr int64_t kWatchAfterRestartNs = 120 * kNsPerSecond;
 // Longer than leases are by default, and than servers take to find out.
 constexpr int64_t kHostDeathLimitNs = 300 * kNsPerSecond;

@@ -115,7 +115,7 @@ class FsckCheck {
   v1::CheckAnswer Lock(const CheckedProcess& process, v1::CheckLock::Kind kind, uint64_t start = 0, uint64_t length = 1,
                        bool shared = false);
   void Unlock(const CheckedProcess& process, uint64_t start = 0, uint64_t length = 1);
-  // Of handle `which`: `count` pages from `first` on, every `stride`-th.
+  // Write and read pages of handle `which`: `count` pages from `first` on.
   v1::CheckAnswer Write(const CheckedProcess& process, uint64_t sequence, uint32_t first, uint32_t count,
                         uint32_t which = 0);
   v1::CheckAnswer Read(const CheckedProcess& process, uint32_t first, uint32_t count, uint32_t which = 0);

@@ -79,7 +79,7 @@ class FsckCourse final : public FsckField, private SessionCourse {
   void OnClosed(Host& host, const absl::Status& status) override;
   void OnLost(Host& host, const std::string& reason) override;
 
-  // Whether nothing keeps the hosts from going on: none is lost, no interrupt.
+  // Whether nothing keeps the hosts from going on: no host is lost, and there was no interrupt.
   bool AllWell() const { return losses_.empty() && !driver_.interrupted(); }
   // Pumps until all hosts have come into the phase; false where that will not be.
   bool AwaitAll(Host::Phase phase);

@@ -156,7 +156,7 @@ HaJudgedRound HaAnalysis::JudgeRound(const Timeline& timeline, const HaRoundFact
     HaJudgedTakeover one = JudgeTakeover(timeline, facts_, round, qm, hang_ns, known[qm.qm()]);
     v1::HaFindings& findings = *one.report.mutable_findings();
     if (one.report.outcome() == v1::HA_TAKEOVER_OUTCOME_NONE) {
-      // Of a round that was cut short it is not known whether the lock would have been released in time.
+      // In a round that was cut short it is not known whether the lock would have been released in time.
       if (!line.cut_short().empty() && one.at_least_ns < plan_.ha().takeover_limit_ns()) {
         one.report.set_outcome(v1::HA_TAKEOVER_OUTCOME_UNKNOWN);
       } else {
@@ -291,7 +291,7 @@ void HaAnalysis::FinishQueueManager(const Timeline& timeline, uint32_t qm,
         late_writers_.push_back(
             absl::StrCat("late write: ", who, " was granted the lock, and ", old, " wrote after that"));
       }
-      // What the old one wrote later was acknowledged to nobody who could still rely on it.
+      // The old instance's later writes were acknowledged to no caller that could still rely on them.
       acknowledged.back().last = acknowledged.back().last_before_next =
           takeover != nullptr ? takeover->report.acknowledged()
                               : AcknowledgedBefore(timeline, *before, *active).last_sequence;
@@ -408,7 +408,7 @@ std::string HaAnalysis::SharedKernels(const std::function<std::string(uint32_t)>
 
 void HaAnalysis::KnowLostTails(const std::vector<HaAcknowledged>& acknowledged, const std::vector<size_t>& judged,
                                std::set<uint64_t>& known) const {
-  // Of a damaged journal; what is beyond counts again.
+  // Limit for a damaged journal; blocks beyond it count again.
   constexpr size_t kMostKnown = 1'000'000;
   for (const size_t at : judged) {
     const HaAcknowledged& old = acknowledged[at];

@@ -94,7 +94,7 @@ class HaAnalysis final : public SectionAnalysis {
   std::vector<std::string> overwrites_;
   // The strictest limit of the criteria for the longest takeover, gap or grant.
   int64_t release_limit_ns_ = INT64_MAX;
-  // Of each queue manager, blocks that are known to be wrong, and what its takeovers found.
+  // Blocks of each queue manager that are known to be wrong, and what its takeovers found.
   std::map<uint32_t, std::set<uint64_t>> known_;
   std::map<uint32_t, v1::HaFindings> found_;
   std::vector<HaJudgedRound> judged_rounds_;

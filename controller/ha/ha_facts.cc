@@ -46,7 +46,7 @@ std::vector<const HaInstanceFacts*> HaFacts::Actives(uint32_t qm) const {
     if (instance.qm == qm && instance.active.has_value()) actives.push_back(&instance);
   }
   const auto epoch = [](const HaInstanceFacts* one) {
-    // One that died before it raised the epoch was the last so far to be granted.
+    // An instance that died before it raised the epoch was the last so far to be granted.
     return one->epoch.has_value() ? one->epoch->event.epoch() : UINT32_MAX;
   };
   std::sort(actives.begin(), actives.end(), [&](const HaInstanceFacts* a, const HaInstanceFacts* b) {

@@ -66,7 +66,7 @@ struct HaInstanceFacts {
   uint32_t number = 0;
   uint32_t qm = 0;
   uint32_t host = 0;
-  // Of its moments: the host's when it was started (Timeline::ClockOf), and whether that is still open.
+  // Clock of its moments: the host's when it was started (Timeline::ClockOf), and whether that is still open.
   uint32_t clock = 0;
   bool clock_open = false;
   std::optional<HaEventAt<v1::HaStarted>> started;
@@ -126,7 +126,7 @@ class HaFacts {
   const std::vector<HaRoundFacts>& rounds() const { return rounds_; }
   // Null where nothing arrived of it.
   const HaInstanceFacts* Find(uint32_t instance) const;
-  // Those of the queue manager that got the lock `active`, by epoch.
+  // Instances of the queue manager that got the lock `active`, by epoch.
   std::vector<const HaInstanceFacts*> Actives(uint32_t qm) const;
   // The last scan of the queue manager's log; null: there was none.
   const HaInstanceFacts* ScanOf(uint32_t qm) const;
@@ -159,7 +159,7 @@ class HaFacts {
   std::vector<HaRoundFacts> rounds_;
   // Hosts with which contact was ever lost.
   std::set<uint32_t> away_;
-  // Of each queue manager, the instance that was granted the lock last.
+  // By queue manager, the instance that was granted the lock last.
   std::map<uint32_t, uint32_t> last_active_;
   std::set<uint32_t> joined_;
   // Numbers of orders that end an instance, by host and command.

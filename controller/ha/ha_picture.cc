@@ -87,14 +87,14 @@ class Painter {
     for (const HaJudgedTakeover& judged : scene_.judged) {
       if (judged.moments.fault.has_value()) is_fault(judged.moments.fault->low_ns);
       if (judged.moments.first_write.has_value()) is_over(judged.moments.first_write->high_ns);
-      // One that hangs and goes on does so by signals.
+      // An instance that hangs and goes on does so by signals.
       const HaTrack* const old = OldOf(judged);
       if (!hang || old == nullptr || old->stops.empty()) continue;
       if (const auto stopped = At(*old, old->stops.back().from_ns); stopped.has_value()) is_fault(*stopped);
       if (const auto resumed = At(*old, old->stops.back().to_ns); resumed.has_value()) is_over(*resumed);
     }
     zero_ns_ = fault_ns.value_or(round.begin_ns);
-    // Where nobody took over, the round's end: so long it was waited for.
+    // Without a takeover, the round's end: so long it was waited for.
     over_ns_ = over_ns.value_or(round.end.has_value() ? round.end_ns : scene_.known_until_ns);
     over_ns_ = std::max(over_ns_, zero_ns_ + kNsPerMs);
     // What the old active instances did after it is shown where it is not far away.
@@ -347,7 +347,7 @@ void HaPictures::TakeOfDrill(const v1::HaRecord& record, int64_t now_ns, const H
     case v1::HaRecord::kEvents:
       return tracks_.TakeEvents(record.events().host(), record.events().events());
     case v1::HaRecord::kRoundBegin: {
-      // One that the facts refused has no picture.
+      // A round that the facts refused has no picture.
       if (scene_.has_value() || facts.rounds().empty() ||
           facts.rounds().back().begin.round() != record.round_begin().round())
         return;
@@ -395,7 +395,7 @@ bool HaPictures::IsBefore(const Kept& a, const Kept& b) {
 }
 
 HaPictures::Kept* HaPictures::PlaceFor(const Kept& one) {
-  // Of each kind of fault as many are kept as may be shown of all.
+  // For each kind of fault as many are kept as may be shown of all.
   size_t count = 0;
   Kept* last = nullptr;
   for (Kept& other : kept_) {
@@ -454,7 +454,7 @@ void HaPictures::Finish(v1::HaReport& report) {
   for (const v1::HaRoundReport& round : report.rounds()) ranks[round.number()] = RankOf(round);
   for (Kept& one : kept_) one.rank = ranks[one.round];
   std::sort(kept_.begin(), kept_.end(), IsBefore);
-  // Those that failed or prove nothing, the longest gap of each kind of fault, then the longest gaps.
+  // Rounds that failed or prove nothing, the longest gap of each kind of fault, then the longest gaps.
   std::set<v1::HaFaultKind> seen;
   std::set<uint32_t> first;
   for (const Kept& one : kept_) {

@@ -70,7 +70,7 @@ struct HaTrack {
   std::optional<int64_t> killed_ns;
   std::optional<int64_t> lock_lost_ns;
   std::optional<int64_t> ended_ns;
-  // Its host was away and is back in a new session: it has ended, nobody knows when.
+  // Its host was away and is back in a new session: it has ended, but when is not known.
   bool left = false;
   struct Lock {
     v1::HaLock lock = v1::HA_LOCK_UNSPECIFIED;
@@ -147,7 +147,7 @@ struct HaScene {
   };
   HaRoundFacts round;
   std::vector<Command> commands;
-  // Of each queue manager of the round, in its order.
+  // Judged takeover of each queue manager of the round, in the round's order.
   std::vector<HaJudgedTakeover> judged;
   std::vector<Away> away;
   // What its instances did, where the round's judgement came later than what may be shown.

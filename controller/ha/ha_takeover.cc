@@ -133,7 +133,7 @@ void SetPhases(const Timeline& timeline, const HaRoundFacts& round, const HaInst
     judged.reasons.emplace_back("the moment of the fault is not known");
   }
   if (next.free.has_value()) {
-    // Both of one clock. What is granted is free, whatever the poller saw later.
+    // Both moments are of one clock. A granted lock is free, whatever the poller saw later.
     const int64_t granted_ns = next.active->at_ns;
     const int64_t free_ns = std::min(next.free->at_ns, granted_ns);
     const int64_t held_ns =
@@ -326,7 +326,7 @@ HaJudgedTakeover JudgeTakeover(const Timeline& timeline, const HaFacts& facts, c
   if (report.outcome() == v1::HA_TAKEOVER_OUTCOME_UNWANTED) {
     judged.reasons.emplace_back("the lock was granted while the active instance held it");
   }
-  // Nobody times a takeover that must not be.
+  // A takeover that must not happen is not timed.
   if (report.outcome() == v1::HA_TAKEOVER_OUTCOME_TAKEN) SetPhases(timeline, round, *old, *next, before, judged);
   if (old->active.has_value()) {
     judged.succession = JudgeSuccession(timeline, facts, *old, *next);

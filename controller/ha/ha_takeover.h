@@ -97,7 +97,7 @@ struct HaJudgedTakeover {
   HaTakeoverMoments moments;
   // What the two instances did to each other; absent where the lock did not go from one to the other.
   std::optional<HaSuccession> succession;
-  // None happened in time: it would have taken longer than this. 0: one did, or none had to.
+  // Lower bound of the time of a takeover that did not happen in time. 0: one did, or none had to.
   int64_t at_least_ns = 0;
   std::vector<std::string> reasons;
   // The first of the reasons for which writes may be lost without being found so; empty: there is none.
@@ -108,7 +108,7 @@ struct HaJudgedTakeover {
 struct HaJudgedRound {
   // Without the hosts' labels.
   v1::HaRoundReport report;
-  // Of each queue manager of the round, in its order.
+  // Takeover of each queue manager of the round, in the round's order.
   std::vector<HaJudgedTakeover> takeovers;
 };
 

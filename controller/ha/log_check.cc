@@ -13,7 +13,7 @@ namespace {
 
 using FaultyKind = v1::HaFaultyBlock::Kind;
 
-// No log has more places: 511 extents of 1 TiB in blocks of 4 KiB have 2^37, which nobody scans.
+// No log has more places: 511 extents of 1 TiB in blocks of 4 KiB have 2^37, too many to scan.
 constexpr uint64_t kMostPlaces = uint64_t{1} << 32;
 
 void CountFaulty(FaultyKind kind, HaLogFindings& findings) {
@@ -91,10 +91,10 @@ class ReadBackCheck {
   }
 
  private:
-  // Nobody looks at more of them one by one.
+  // No reader looks at more of them one by one.
   static constexpr uint64_t kMostMismatches = 1'000'000;
 
-  // The newest of those that acknowledged the block; null: nobody did.
+  // The newest entry that acknowledged the block; null if none did.
   const HaAcknowledged* ExpectedOf(uint64_t sequence) const {
     for (auto one = acknowledged_.rbegin(); one != acknowledged_.rend(); ++one) {
       if (one->last != 0 && sequence >= one->first && sequence <= one->last) return &*one;
@@ -105,7 +105,7 @@ class ReadBackCheck {
   // False: it has too many blocks of another epoch than the one that acknowledged them.
   bool CheckRun(const HaReadings::Run& run) {
     for (const HaAcknowledged& one : acknowledged_) {
-      // Of a later epoch: the takeover before it had found less of the log, and that was counted then.
+      // The run is of a later epoch: the takeover before it had found less of the log, and that was counted then.
       if (one.last == 0 || run.epoch >= one.epoch) continue;
       const uint64_t last = std::min(run.last, one.last);
       for (uint64_t sequence = std::max(run.first, one.first); sequence <= last; ++sequence) {

@@ -56,7 +56,7 @@ struct HaReadings {
 // Acknowledged blocks that one old active instance overwrote after it had been replaced.
 struct HaOverwrites {
   uint64_t blocks = 0;
-  // Of these, by the write that was in flight at the fault: at most one.
+  // Blocks among these that the write in flight at the fault overwrote: at most one.
   uint64_t in_flight = 0;
   // The first of them, and the epoch that had acknowledged it.
   uint64_t first_sequence = 0;
@@ -87,7 +87,7 @@ struct HaLogFindings {
 };
 
 // The replay of the instance that took over, against what had been acknowledged up to `last` (0: nothing). Blocks in
-// `known` were counted before; those that it finds, and that nobody writes again, are added to it.
+// `known` were counted before; those that it finds, and that are not written again, are added to it.
 HaLogFindings CheckReplay(const v1::HaReplayed& replayed, uint64_t last, std::set<uint64_t>& known);
 
 // What was read back against what all active instances acknowledged. Blocks in `known` were counted before; those that

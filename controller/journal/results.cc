@@ -102,7 +102,7 @@ absl::Status JournalWriter::Flush() {
     done += static_cast<size_t>(n);
   }
   buffer_.clear();
-  // A file without a name takes what is written and keeps it for nobody.
+  // A file without a name takes what is written and does not keep it.
   struct stat info{};
   if (fstat(fd_.get(), &info) == 0 && info.st_nlink == 0) failed_ = PosixError("write", path_, ENOENT);
   return failed_;

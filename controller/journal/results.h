@@ -153,7 +153,7 @@ struct HeldDirectory {
 enum class Links { kFollow, kRefuse };
 
 // Opens the directory, and makes it and those above it where they are missing: readable by everybody at most, writable
-// by nobody but their owner, whatever the umask. With Links::kRefuse no component may be a symbolic link. `where` (no
+// by their owner alone, whatever the umask. With Links::kRefuse no component may be a symbolic link. `where` (no
 // descriptor: AT_FDCWD) is where a relative path starts.
 absl::StatusOr<HeldDirectory> MakeDirectories(int where, const std::string& path, Links links);
 
@@ -169,7 +169,7 @@ class ResultsDirectory {
   // "plimsoll-results/20261120T192011Z-7f3a21" below the working directory, without --out.
   // FAILED_PRECONDITION where the way there is a symbolic link.
   static absl::StatusOr<ResultsDirectory> CreateDefault(WallNs now, const std::string& run_id);
-  // One that is there, for outputs that are made again.
+  // Opens a directory that is there, for outputs that are made again.
   static absl::StatusOr<ResultsDirectory> Open(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -1,5 +1,5 @@
 // SHA-256 as hexadecimal digits, of bytes and of files: what shows that results are not those that were recorded. It
-// shows damage, not forgery: whoever changes a file can also change the digest beside it.
+// shows damage, not forgery: anyone who can change a file can also change the digest beside it.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace plimsoll {
 
 std::string Sha256(std::string_view bytes);
 
-// Of the file `name` in the directory `part` of `directory`. NOT_FOUND where either is missing; FAILED_PRECONDITION
-// where either is a symbolic link, or not a directory and a regular file. Errors name them as they are below
-// `directory`.
+// Digest of the file `name` in the directory `part` of `directory`. NOT_FOUND where either is missing;
+// FAILED_PRECONDITION where either is a symbolic link, or not a directory and a regular file. Errors name them as they
+// are below `directory`.
 absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std::string& part, const std::string& name);
 
 // A record in JSON seals itself: its member "record_sha256" holds the SHA-256 of its text with that value empty.

@@ -50,9 +50,9 @@ absl::Status CheckLaunchOptions(const LaunchOptions& options);
 
 // An agent that a command needs.
 struct AgentPlace {
-  // Of a host list, "node1:7461".
+  // Address as in a host list, "node1:7461".
   std::string address;
-  // None: it is only asked.
+  // Empty: the agent is only asked.
   std::vector<AgentRoot> roots;
 };
 

@@ -41,7 +41,7 @@ extern const char kStartAgentText[];
 struct SshSetup {
   // The ssh client and the user's options for it.
   std::vector<std::string> command;
-  // The agent to copy; null: none is copied, and ways.no_agent has the reason.
+  // The agent to copy; null: the host gets no copy, and ways.no_agent has the reason.
   const AgentFile* agent = nullptr;
   SshWays ways;
   // Directory on the hosts; empty: the user's own.
@@ -128,7 +128,7 @@ class SshHost {
   std::vector<AgentRoot> roots_;
 
   State state_ = State::kConnecting;
-  // Of the state; none: it has no limit, or the caller has one.
+  // Deadline of the state; nothing: it has no limit, or the caller has one.
   std::optional<MonotonicNs> deadline_;
   // What Kill sends.
   int next_signal_ = SIGTERM;

@@ -78,8 +78,8 @@ constexpr int64_t kKillLimitNs = 2 * kNsPerSecond;
 constexpr size_t kMostDirectory = 80;
 
 // Removes the directory of the sockets once its standard input ends. A client whose controller was killed may still
-// make its socket just then, and nobody is left to report the client's end: hence it looks again, a second later, and
-// once more.
+// make its socket just then, and no process is left to report the client's end: hence it looks again, a second later,
+// and once more.
 constexpr char kRemover[] =
     "read -r end; for again in 1 2 3; do rm -f \"$1\"/*.sock; rmdir \"$1\" 2>/dev/null && exit; sleep 1; done";
 
@@ -88,7 +88,7 @@ bool IsPlainPath(const std::string& path) {
   return std::all_of(path.begin(), path.end(), [](char c) { return c == '/' || IsPlainNameChar(c); });
 }
 
-// A name that nobody else has and nobody can guess: 96 random bits.
+// A unique name that cannot be guessed: 96 random bits.
 std::string RandomName() {
   std::random_device random;
   return absl::StrFormat("%08x%08x%08x", random(), random(), random());
@@ -166,7 +166,7 @@ class SshLauncher final : public Launcher {
   std::string directory_;
   std::unique_ptr<PipedProcess> remover_;
   std::vector<std::unique_ptr<SshHost>> hosts_;
-  // Those that serve, by name.
+  // Hosts that serve, by name.
   std::map<std::string, const SshHost*> serving_;
   // Between StartReading and StopReading the hosts are its own.
   std::thread reader_;

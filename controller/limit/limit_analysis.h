@@ -48,7 +48,7 @@ class LimitAnalysis final : public SectionAnalysis {
     // Why its load generator may be CPU-bound; empty: no sign of it.
     std::string bottleneck;
   };
-  // A step, beside what the search has of it.
+  // What is kept of a step, in addition to the search's own record of it.
   struct Step {
     v1::LimitPoint point;
     // Each criterion in this step, as in any run.
@@ -81,12 +81,12 @@ class LimitAnalysis final : public SectionAnalysis {
   std::string AmountText(double load) const;
   // The last step at that load that decides it and has that state; null: there is none.
   const Step* LastOf(double load, v1::LimitState state) const;
-  // At the lowest load that exceeds the criteria; null: none does.
+  // The step at the lowest load that exceeds the criteria; null if no load does.
   const Step* Exceeding() const;
   void SetCause(v1::LimitReport& limit) const;
   // A step in which a load generator may have been CPU-bound, so that it says nothing of its load; null: there is none.
   const Step* GeneratorBound() const;
-  // The same where no load generator is in the way: whether all hosts of a step are affected, or which.
+  // Sets the cause where no load generator is in the way: whether all hosts of a step are affected, or which.
   void CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const;
   std::string ContradictionText(const LimitSearch::Contradiction& changed) const;
   void AddReasons(const v1::LimitReport& limit, std::vector<std::string>& reasons) const;
@@ -100,7 +100,7 @@ class LimitAnalysis final : public SectionAnalysis {
   std::map<uint32_t, Host> hosts_;
   // A host was lost or failed: what follows would be measured with less load.
   bool broken_ = false;
-  // Of the running step.
+  // Parts of the running step.
   StepParts parts_;
   // The most by which each host's writers started a write late.
   std::map<uint32_t, uint64_t> start_delays_ns_;

@@ -104,7 +104,7 @@ class LimitSearch {
   std::optional<Contradiction> contradiction() const;
   // Whether the storage was back at its baseline when the step of that result began, as far as a probe can show.
   bool recovered(size_t result) const { return RecoveryAfter(result) == Recovery::kDone; }
-  // Of the budget.
+  // Time that is left of the budget.
   int64_t left_ns() const { return std::max<int64_t>(options_.budget_ns - elapsed_ns_, 0); }
   // Writes per second of each queue manager without a target rate; 0: unknown.
   double maximum() const;

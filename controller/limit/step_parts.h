@@ -13,8 +13,8 @@
 
 namespace plimsoll {
 
-// Of a percentile, the share of writes beyond a criterion's limit, in the place where most are; of an average, the
-// average itself in nanoseconds, in the place where it is largest.
+// A criterion's figure in a step. Of a percentile: the share of writes beyond its limit, in the place where most are.
+// Of an average: the average itself in nanoseconds, in the place where it is largest.
 struct StepFigure {
   bool is_average = false;
   // As measured, and the bounds of its confidence interval. Each of them is wrong with a chance of at most 1 %.
@@ -38,10 +38,10 @@ class StepParts {
   // Percentiles and, where `averages`, averages with an upper limit; the others of `criteria` are left out.
   StepParts(const std::vector<Criterion>& criteria, bool averages);
 
-  // Of the measured time. The host is known to have that writer.
+  // Adds a frame of the measured time. The host is known to have that writer.
   void Add(uint32_t host, const v1::Frame& frame);
 
-  // Of a criterion by its text, over `measured_ns`; nothing where the criterion has no such figure, or too little was
+  // Figure of a criterion, given as text, over `measured_ns`; nothing where it has no such figure, or too little was
   // measured. `storages`: that of each host, by its number.
   std::optional<StepFigure> FigureOf(const std::string& criterion, int64_t measured_ns,
                                      const std::map<uint32_t, uint32_t>& storages) const;
@@ -49,7 +49,7 @@ class StepParts {
  private:
   struct Part {
     double writes = 0;
-    // Of the writes: how many are beyond the limit, or their time in nanoseconds.
+    // How many of the writes are beyond the limit, or their time in nanoseconds.
     double sum = 0;
   };
   // What one writer did in equal parts of the time.

@@ -17,7 +17,7 @@ constexpr int64_t kPatienceAtEndNs = 200 * kNsPerMs;
 constexpr int64_t kLookPeriodNs = kNsPerSecond;
 // A look that took a millisecond is followed by so many without one.
 constexpr int64_t kRestPerLook = 50;
-// What other hosts have to add to a stall has come by then.
+// Other hosts' additions to a stall have arrived by then.
 constexpr int64_t kSettledNs = 700 * kNsPerMs;
 constexpr size_t kSecondsKept = 600;
 constexpr size_t kStallsKept = 50;

@@ -122,7 +122,7 @@ class LiveFeed {
 
   // A line for people, also where quiet.
   void Line(const std::string& line);
-  // The same with the program's name.
+  // A line for people behind the program's name.
   void Warn(const std::string& line);
   // What the next step is, and how much of the run's time is left before it.
   void ShowOutlook(const std::string& text, int64_t left_ns);

@@ -34,11 +34,11 @@ class RecordSink {
 
   // `bytes`: what the record counts in waiting_bytes().
   void Give(Record record, size_t bytes);
-  // Of the records that were given and not yet taken, the one that is being taken included.
+  // Bytes of the records that were given and not yet taken, the one that is being taken included.
   size_t waiting_bytes() const;
   // Waits until every record was taken and `rest` has returned.
   void Drain();
-  // The same for at most so long; false where it was not enough.
+  // As Drain, for at most so long; false where it was not enough.
   bool DrainFor(int64_t timeout_ns);
 
  private:
@@ -79,7 +79,7 @@ class RunLog {
   void OnJournalLoss(std::function<void(const absl::Status& status)> warn) { journal_loss_ = std::move(warn); }
   // Waits until everything is written out.
   void Flush();
-  // The same for at most so long; false where it was not enough.
+  // As Flush, for at most so long; false where it was not enough.
   bool FlushFor(int64_t timeout_ns);
   // Looks at what became of the journal.
   void Tend();
@@ -88,7 +88,7 @@ class RunLog {
 
   // Waits until everything was analysed; it stays so until the next record.
   Analyzer& analyzer();
-  // The same for at most so long; null where it was not enough.
+  // As analyzer(), for at most so long; null where it was not enough.
   const Analyzer* AnalyzerWithin(int64_t timeout_ns) { return analysis_->DrainFor(timeout_ns) ? &analyzer_ : nullptr; }
   // Why the journal is incomplete; OK where it is not.
   const absl::Status& journal_status() const { return journal_status_; }

@@ -23,16 +23,16 @@ constexpr int64_t kOftenNs = 250 * kNsPerMs;
 constexpr int64_t kLongestWithoutLineNs = 1'600 * kNsPerMs;
 constexpr size_t kMessagesKept = 20;
 
-// The other screen, no cursor; and back.
+// Escape codes: the other screen without a cursor; and back.
 constexpr char kEnterScreen[] = "\033[?1049h\033[?25l\033[2J";
 constexpr char kLeaveScreen[] = "\033[0m\033[?25h\033[?1049l";
 
-// Those that end a process, where it does not handle them itself.
+// Signals that end a process, where it does not handle them itself.
 constexpr int kEnding[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV};
 constexpr size_t kEndings = std::size(kEnding);
 
 // What the handlers of signals look at, as those may.
-// Of the screen that is shown; -1: none is.
+// Descriptor of the screen that is shown; -1: no screen is.
 volatile std::sig_atomic_t g_screen_fd = -1;
 // What is on the screen is not known any more.
 volatile std::sig_atomic_t g_screen_spoilt = 0;

@@ -352,7 +352,7 @@ class AmqsruaReader {
     state_ = State::kIn;
   }
 
-  // Both begin with the element's name.
+  // `line` and `lower` begin with the element's name.
   void ReadElement(size_t number, std::string_view line, std::string_view lower) {
     if (state_ == State::kBefore) {
       ++lines_before_;
@@ -383,7 +383,7 @@ class AmqsruaReader {
     const std::string_view whole = text;
     std::optional<int64_t> value;
     bool good = true;
-    // Of no use here: whatever MQ means by it.
+    // Negative values are of no use here, whatever MQ means by them.
     const bool may_be_negative = element.unit == Unit::kPercent || element.unit == Unit::kMegabytes;
     const bool negative = may_be_negative && TakeText(text, "-");
     switch (element.unit) {
@@ -539,7 +539,7 @@ class AmqsruaReader {
   FirstLines first_lines_;
   // Notes that name a line; the first of all.
   size_t line_notes_ = 0;
-  // Of a time stamp or a container's name in front of the heading, and so of each line behind it.
+  // Words of a time stamp or a container's name in front of the heading, and so of each line behind it.
   size_t words_in_front_ = 0;
   uint64_t lines_before_ = 0;
   uint64_t unrecognised_ = 0;

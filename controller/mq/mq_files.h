@@ -15,7 +15,7 @@ namespace plimsoll {
 // One queue manager's log, as its qm.ini describes it.
 struct QmLog {
   std::string file;
-  // Of the stanza's heading.
+  // Line of the stanza's heading.
   size_t line = 0;
   uint32_t primary_files = 3;
   uint32_t secondary_files = 2;
@@ -72,7 +72,7 @@ inline constexpr size_t kLogElements = 18;
 
 // One publication: what the logger did in one interval.
 struct LogInterval {
-  // Of its heading.
+  // Line of its heading.
   size_t line = 0;
   // "2017-10-04 13:56:01.70", when it was put; MQ has these in GMT.
   std::string put;
@@ -91,7 +91,7 @@ struct LogInterval {
 struct LogRecording {
   std::string file;
   uint64_t publications = 0;
-  // Those in which MQ wrote to the log.
+  // Publications in which MQ wrote to the log.
   uint64_t with_writes = 0;
   // Most physical bytes per second.
   LogInterval busiest;

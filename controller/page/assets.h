@@ -9,7 +9,7 @@ namespace plimsoll {
 // A file of this folder or of dygraphs by its name, such as "report.css", which is in the list in CMakeLists.txt. The
 // text lives as long as the program.
 std::string_view Asset(std::string_view name);
-// Those whose names begin so, in the order of that list.
+// Files whose names begin with `prefix`, in the order of that list.
 std::vector<std::string_view> AssetsOf(std::string_view prefix);
 
 }  // namespace plimsoll

@@ -130,7 +130,7 @@ plimsoll.table = (caption, columns, rows, marks = [], notes = []) => {
       el('table', {}, el('caption', {}, el('span', {}, caption)), el('thead', {}, head), body));
 };
 
-// Of a table's columns of times, the unit of each group by its name; none where no time is known.
+// The unit of each group of a table's columns of times, by its name; none where no time is known.
 plimsoll.unitsOf = (columns, rows) => {
   const times = new Map();
   columns.forEach(({time}, at) => {

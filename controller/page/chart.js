@@ -64,7 +64,7 @@ plimsoll.Chart = class {
       visibility: this.visibility(),
       dateWindow: this.window(options.range.current),
       stackedGraph: options.stacked,
-      // What has no value before its first or after its last one adds nothing there.
+      // A series adds nothing before its first value or after its last one.
       stackedGraphNaNFill: 'inside',
       includeZero: !options.log,
       stepPlot: options.steps,
@@ -110,7 +110,7 @@ plimsoll.Chart = class {
     return x.map((at, row) => [at, ...columns.map((values) => (values[row] === undefined ? null : values[row]))]);
   }
 
-  // Of the series, and of the floor, which is there for the axis only.
+  // Visibility of the series, and of the floor, which is there for the axis only.
   visibility() {
     return this.options.floor ? [...this.visible, this.floored === true] : this.visible;
   }

@@ -63,9 +63,9 @@ plimsoll.columns = (() => {
 
   return {
     isKnown,
-    // Those of a step's tables, by the names of their groups.
+    // The columns of a step's tables, by the names of their groups.
     of: (...names) => table(names.flatMap((name) => groups[name].filter((column) => column.table))),
-    // Those of a table with a row for each step.
+    // The columns of a table with a row for each step.
     summary: (...names) => table(names.flatMap((name) => groups[name].filter((column) => column.summary))),
     // Latencies by second: field, title and percent.
     series: groups.series,

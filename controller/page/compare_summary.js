@@ -43,7 +43,7 @@ plimsoll.compareSummary = (() => {
                'storage. For IO/s, more is better; for latencies, less.'));
   };
 
-  // Of sides measured in turn: each figure's ratio by round.
+  // Each figure's ratio by round, for sides measured in turn.
   const rounds = ({comparison, blocks}) => {
     const {paired} = comparison;
     if (!paired) return null;

@@ -59,7 +59,7 @@ plimsoll.format = (() => {
     return fixed(ns / 1e9, 3) + ' s';
   };
 
-  // The same for an axis, as short as it can be: "400 µs", "1 ms", "2.5 s".
+  // A time for an axis, as short as it can be: "400 µs", "1 ms", "2.5 s".
   const shortTime = (ns) => {
     const units = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']];
     const [size, name] = units.filter(([unit]) => Math.abs(ns) >= unit * 0.9999).pop() || units[0];

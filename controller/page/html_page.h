@@ -13,7 +13,7 @@
 namespace plimsoll {
 
 struct HtmlPage {
-  // Of the window; any text.
+  // Title of the window; any text.
   std::string title;
   // What stands in <body>, as HTML. The page's own words: never text from elsewhere.
   std::string_view body;
@@ -28,14 +28,14 @@ struct HtmlPage {
 // The file's text, valid HTML5 in UTF-8. A pure function of the page.
 std::string RenderHtmlPage(const HtmlPage& page);
 
-// What every page has: dygraphs, and controller/page's own base. Scripts find all of it below `plimsoll` (base.js).
+// Styles and scripts of every page: dygraphs, and the base of controller/page. Scripts find both below `plimsoll`.
 std::vector<std::string_view> BaseStyles();
 std::vector<std::string_view> BaseScripts();
 
 // Text as HTML shows it, in elements and in quoted attributes.
 std::string EscapeHtml(const std::string& text);
 
-// The same JSON value with every <, > and & as \u003c and so on, so that it can stand in a <script> element. These
+// The JSON value with every <, > and & as \u003c and so on, so that it can stand in a <script> element. These
 // characters can be in strings only.
 std::string JsonForScript(const std::string& json);
 

@@ -186,7 +186,7 @@
                                      ', which exceeds the criteria'));
     }
     if (limit.cause in CAUSES || limit.cause_text) {
-      // What the verdict has given as its reason is not repeated.
+      // A cause that the verdict has given as its reason is not repeated.
       const told = limit.cause_text && reasons.some((reason) => reason.includes(limit.cause_text));
       add('Cause',
           [CAUSES[limit.cause] || 'not reached', told ? '' : limit.cause_text].filter((one) => one).join(': '));

@@ -15,7 +15,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
   const some = (names) => names.slice(0, MOST.names).join(', ') +
       (names.length > MOST.names ? ' and ' + format.count(names.length - MOST.names) + ' more' : '');
 
-  // Those that failed first: they must be on the sheet, however many there are.
+  // Outcomes in order, failures first: they must be on the sheet, however many there are.
   const RANK = ['fail', 'inconclusive', 'pass'];
   const rank = (one) => (RANK.includes(one.outcome) ? RANK.indexOf(one.outcome) : RANK.length);
   const all = report.verdict ? report.verdict.criteria : [];
@@ -70,7 +70,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
         [...rows, ...figures]);
   };
 
-  // The same with many steps: of each criterion the worst one, and a row for each step.
+  // The tables for many steps: the worst case of each criterion, and a row for each step.
   const lists = () =>
       [criteria.length === 0 ? null :
                                plimsoll.table(

@@ -202,7 +202,7 @@ plimsoll.stalls = (() => {
     const {report} = step;
     const all = step.slowest();
     const slowest = all.length > 0 ? all : [step.cluster && step.cluster.slowest].filter((one) => one);
-    // Both times where the agents report them, the one first by which they were chosen.
+    // Shows the two times where the agents report them, first the one by which the writes were chosen.
     const both = slowest.every((write) => write.response_ns !== undefined);
     const kinds = !both ? ['service'] : step.kind === 'response' ? ['response', 'service'] : ['service', 'response'];
     const times = {response: (write) => write.response_ns, service: (write) => write.latency_ns};

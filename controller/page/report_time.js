@@ -7,7 +7,7 @@ plimsoll.timeCharts = (() => {
   // are hidden at first.
   const MOST_LINES = 24;
 
-  // The remark on series that are thinned; nothing where none is.
+  // The remark on series that are thinned; nothing where no series is.
   const thinned = (step, found) => {
     const some = found.filter((one) => one.series.thinned);
     if (some.length === 0) return null;

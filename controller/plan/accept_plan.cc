@@ -52,7 +52,7 @@ void LeaveArrivalsToPacedHosts(v1::TestPlan& load) {
     if (workload.rate_per_second() > 0 || workload.arrival() != v1::ARRIVAL_POISSON) continue;
     load.mutable_hosts(host)->mutable_workload()->set_arrival(v1::ARRIVAL_EVEN);
   }
-  // Those that have a rate of their own keep what the plan gives to all.
+  // Hosts that have a rate of their own keep what the plan gives to all.
   if (load.workload().rate_per_second() > 0 || load.workload().arrival() != v1::ARRIVAL_POISSON) return;
   for (int host = 0; host < load.hosts_size(); ++host) {
     if (!load.hosts(host).workload().has_arrival()) {

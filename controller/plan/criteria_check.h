@@ -18,7 +18,7 @@ std::vector<std::string> CriteriaProblems(const v1::TestPlan& plan);
 // known where a rate or a delay bounds it. The plan has no other problem with its placement.
 std::vector<std::string> UndecidableCriteria(const v1::TestPlan& plan);
 
-// All of these of an HA drill.
+// All problems with the criteria of an HA drill.
 std::vector<std::string> HaCriteriaProblems(const v1::TestPlan& plan);
 
 }  // namespace plimsoll

@@ -340,7 +340,7 @@ std::vector<std::string> DescribeDrill(const v1::TestPlan& plan) {
 
 namespace {
 
-// What a drill has other defaults for, and its hosts, which the pairs name.
+// Fills in the defaults that a drill has of its own, and its hosts, which the pairs name.
 void FillHaDefaults(v1::TestPlan& plan) {
   FillMessage(*plan.mutable_ha());
   if (!plan.has_lease_ns()) plan.set_lease_ns(plan.ha().takeover_limit_ns() + kHaSpareLeaseNs);

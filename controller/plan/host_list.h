@@ -19,7 +19,7 @@ inline constexpr size_t kMaxHosts = kMaxRunHosts;
 // The largest file of hosts: 256 bytes for each host of the largest run.
 inline constexpr size_t kMaxHostsFileBytes = 1 << 20;
 
-// Addresses in the order of the list, each with its port (7461 where none is given): "node1:7461", "[::1]:7463",
+// Addresses in the order of the list, each with its port (by default 7461): "node1:7461", "[::1]:7463",
 // "unix:/run/agent". INVALID_ARGUMENT names the item and what is wrong with it. Equal addresses stay.
 absl::StatusOr<std::vector<std::string>> ParseHostList(const std::string& text);
 

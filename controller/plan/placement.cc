@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kMostNameLength = 48;
 constexpr uint64_t kSectorBytes = 512;
 
-// Of the host with that address; nothing: the plan has none.
+// Number of the host with that address; nothing: the plan has none.
 std::optional<uint32_t> HostNumber(const v1::TestPlan& plan, const std::string& address) {
   for (int host = 0; host < plan.hosts_size(); ++host) {
     if (plan.hosts(host).address() == address) return static_cast<uint32_t>(host);
@@ -170,7 +170,7 @@ class PlacementChecker {
     std::set<std::string> seen;
     for (const std::string& address : {qm.home(), qm.standby()}) {
       const std::optional<uint32_t> host = HostNumber(plan_, address);
-      // Of an unknown host nobody knows the workload.
+      // The workload of an unknown host is not known.
       if (!host.has_value()) continue;
       const auto number = static_cast<int>(*host);
       const std::string where =

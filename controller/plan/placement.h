@@ -35,7 +35,7 @@ std::vector<v1::LogQueueManager> QueueManagersOf(const v1::TestPlan& plan, uint3
 // directory of each.
 void PlaceQueueManagers(const v1::TestPlan& plan, uint32_t host, v1::LogWorkload& workload);
 
-// Steps of one pass: all hosts up, then each host down. Of a checked plan with its defaults.
+// Steps of one pass of a checked plan with its defaults: all hosts up, then each host down.
 std::vector<v1::LogStep> PlacementSteps(const v1::TestPlan& plan);
 
 // Different sizes of writes, ascending: those of the placement, or else the plan's own. With its defaults.

@@ -31,7 +31,7 @@ using Workload = v1::LogWorkload;
 using Plan = v1::TestPlan;
 
 constexpr uint64_t kExtentUnitBytes = 4096;
-// Of rounds until a step is steady: five shorter ones show nothing of a storage.
+// Least length of a round until a step is steady: five shorter ones show nothing of a storage.
 constexpr int64_t kLeastRoundNs = kNsPerSecond;
 constexpr int kMaxCriteria = 1000;
 // More need not be found to report 20 of them.
@@ -171,7 +171,7 @@ class Checker {
         WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
   }
 
-  // Those that queue managers of a placement have of their own are looked at with it.
+  // Directories that queue managers of a placement have of their own are checked with it.
   void CheckPlacementDirs() {
     if (plan_.workload().has_dir()) CheckDir(plan_.workload().dir(), "");
     for (const v1::HostSpec& host : plan_.hosts()) {
@@ -180,7 +180,7 @@ class Checker {
   }
 
   void CheckDirs(const Workload& workload, const std::string& where) {
-    // Of a placement's those that are given were looked at by their own keys.
+    // The directories that a placement's plan gives were checked by their own keys.
     if (HasPlacement(plan_) && !(workload.qm_dirs().empty() && workload.dir().empty())) return;
     if (workload.qm_dirs().empty()) return CheckDir(workload.dir(), where);
     const std::string name = WorkloadName(Workload::kQmDirsFieldNumber);

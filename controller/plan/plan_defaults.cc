@@ -96,7 +96,7 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
   if (host_index < plan.hosts_size()) {
     v1::LogWorkload own = plan.hosts(host_index).workload();
     CountQmDirs(own);
-    // Of dir and qm_dirs the host's own stand in place of the plan's.
+    // The host's own dir or qm_dirs replace those of the plan.
     if (own.has_dir() || !own.qm_dirs().empty()) {
       workload.clear_dir();
       workload.clear_qm_dirs();

@@ -52,8 +52,8 @@ class ExampleWriter {
   // `sections`: those to show; others belong to other commands.
   explicit ExampleWriter(std::set<const Descriptor*> sections = {}) : sections_(std::move(sections)) {}
 
-  // `in_list`: the message is an element of a list, and its first key stands behind a dash. `brief`: only what has an
-  // example, since the same message is shown in full elsewhere.
+  // `in_list`: the message is an element of a list, and its first key stands behind a dash. `brief`: only fields with
+  // an example, since the same message is shown in full elsewhere.
   void Write(const Descriptor& message, int indent, bool in_list, bool brief) {
     bool first = true;
     for (int i = 0; i < message.field_count(); ++i) {

@@ -50,7 +50,7 @@ inline constexpr const PlanKind* kPlanKinds[] = {&kHaPlanKind, &kLimitPlanKind, 
 
 const PlanKind& PlanKindOf(const v1::TestPlan& plan);
 
-// Of a plan with its defaults.
+// Writing time of a plan with its defaults.
 WritingTime WritingTimeOf(const v1::TestPlan& plan);
 
 // Whether the plan lists the steps; otherwise the run chooses them, or has parts.

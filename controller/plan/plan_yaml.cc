@@ -92,7 +92,7 @@ void PlanPlaces::Keep(int line, const std::string& text) {
 
 void PlanPlaces::AddProblem(int line, const std::string& text, const std::string& key) {
   Keep(line, text);
-  // Of a host only that something is wrong with one, and of a list's element, that something is with the list.
+  // Records only that something is wrong with a host, and for a list's element, that something is with the list.
   if (absl::StartsWith(key, "hosts.")) {
     unreadable_.insert({"hosts", key.substr(std::string("hosts.").size())});
   } else if (const size_t bracket = key.find('['); bracket != std::string::npos) {

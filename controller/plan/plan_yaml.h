@@ -77,7 +77,7 @@ std::string ExamplePlan();
 // A placement in YAML, with its keys explained. It reads back, and CheckPlan passes it.
 std::string ExamplePlacement();
 
-// The same of a plan for `plimsoll accept`, with its sections.
+// A plan for `plimsoll accept` in YAML, with its sections. It reads back, and CheckPlan passes it.
 std::string ExampleAcceptPlan();
 
 // Markdown reference of every key and option, docs/plan.md.

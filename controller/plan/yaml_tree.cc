@@ -26,7 +26,7 @@ namespace {
 // to pass through the library.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  // Both must outlive the object.
+  // `text` and `file_name` must outlive the object.
   TreeBuilder(const std::string& text, const std::string& file_name) : text_(text), file_name_(file_name) {}
 
   const absl::Status& status() const { return status_; }

@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-// Limits of a document. Nobody types as much; a file beyond them is a mistake or an attack.
+// Limits of a document. A plan that is typed stays far below; a file beyond them is a mistake or an attack.
 inline constexpr size_t kMaxYamlBytes = 1 << 20;
 inline constexpr size_t kMaxYamlNodes = 200'000;
 inline constexpr size_t kMaxYamlDepth = 8;

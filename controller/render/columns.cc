@@ -30,7 +30,7 @@ constexpr FigureColumn kThroughputFigures[] = {
      "millions of bytes (10\u2076) written per second"},
 };
 
-// Of a LatencyReport, and as far as it has them of a LimitLatency.
+// Figures of a LatencyReport, and as far as it has them of a LimitLatency.
 constexpr FigureColumn kLatencyFigures[] = {
     {"min_ns", "min", FigureFormat::kLatency, kTextCounts | kPageTable, "the fastest write"},
     {"avg_ns", "avg", FigureFormat::kLatency, kTables | kPageSummary, "average"},

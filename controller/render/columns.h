@@ -114,7 +114,7 @@ struct LatencyUnit {
 
 // A figure of a message as the text report and Markdown have it; a dash where it is not known.
 std::string TextFigure(const google::protobuf::Message& message, const FigureColumn& column, const LatencyUnit& unit);
-// The same of a scope; a dash where it lacks the message.
+// A figure of a scope; a dash where it lacks the message.
 std::string TextFigure(const v1::ScopeReport& scope, const ColumnGroup& group, const FigureColumn& column,
                        const LatencyUnit& unit);
 

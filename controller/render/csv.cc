@@ -186,7 +186,7 @@ struct SecondRow {
   const v1::Report& report;
   const v1::StepReport& step;
   const v1::SeriesReport& series;
-  // Of the response times of the same writes; null where there are none.
+  // Series of the response times of the same writes; null where there are none.
   const v1::SeriesReport* response = nullptr;
   int row = 0;
   int64_t length_ns = kNsPerSecond;

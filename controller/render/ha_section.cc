@@ -37,7 +37,7 @@ std::string SecondsCell(bool known, const v1::HaSpan& span) {
   return absl::StrCat("\u2264", FormatSeconds((most_ns + kNsPerMs - 1) / kNsPerMs * kNsPerMs));
 }
 
-// The same, with the error where it is more than a tenth.
+// A time in seconds, with the error where it is more than a tenth.
 std::string SpanCell(const v1::HaSpan& span) {
   std::string text = SecondsCell(true, span);
   if (span.error_ns() * 10 <= span.ns() || span.error_ns() < kNsPerMs || MayBeZero(span)) return text;
@@ -71,7 +71,7 @@ const char* OutcomeCell(v1::HaTakeoverOutcome outcome) {
   }
 }
 
-// Those that are doubtful, failed or lost something, then those with the longest gap; `most` of them, in their order.
+// Rounds that are doubtful, failed or lost something, then those with the longest gap; `most` of them, in their order.
 std::vector<const v1::HaRoundReport*> WorstRounds(const v1::HaReport& ha, size_t most) {
   std::vector<const v1::HaRoundReport*> rounds;
   for (const v1::HaRoundReport& round : ha.rounds()) rounds.push_back(&round);
@@ -96,7 +96,7 @@ std::vector<const v1::HaRoundReport*> WorstRounds(const v1::HaReport& ha, size_t
 // `most`: rounds.
 std::vector<std::string> TextHaRounds(const v1::Report& report, size_t most) {
   const v1::HaReport& ha = report.ha();
-  // What is lost has a column where something is: with the longest fault's name the line has no room for both.
+  // Losses have a column where there are any: with the longest fault's name the line has no room for both.
   const auto& all = ha.rounds();
   const bool lost = std::any_of(all.begin(), all.end(), [](const v1::HaRoundReport& round) {
     const auto& takeovers = round.takeovers();
@@ -162,7 +162,7 @@ std::vector<std::string> TextHaPhases(const v1::Report& report) {
 std::vector<std::string> TextHaLogs(const v1::Report& report) {
   const v1::HaReport& ha = report.ha();
   TextTable table({"qm", "acknowledged", "|", "missing", "torn", "misplaced", "overwritten", "split brain"}, 1);
-  // Those of one pair are adjacent.
+  // Queue managers of one pair are adjacent.
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const v1::HaQueueManagerReport& qm : ha.queue_managers()) {
     const v1::HaFindings& found = qm.findings();

@@ -54,7 +54,7 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-// Field names as in the message's proto and in its order, zeros printed, what has presence and is absent left out,
+// Field names as in the message's proto and in its order, zeros printed, absent fields with presence left out,
 // 64-bit numbers as numbers, moments as RFC 3339 with nine digits, enums in lower case without their prefix, bytes as
 // hex.
 std::string RenderJson(const google::protobuf::Message& message);

@@ -61,7 +61,7 @@ bool IsInTrouble(const LiveHost& host) {
   return host.lost || host.silent_ns >= kLongSilenceNs || host.oldest_write_ns >= kLongInFlightNs;
 }
 
-// Of a queue manager, in a column beside the age of its write.
+// Width of a queue manager's name, in a column beside the age of its write.
 constexpr size_t kShortName = 7;
 
 // Whose write is the oldest one in flight.
@@ -419,7 +419,7 @@ std::vector<LiveDrawing::Column> LiveDrawing::Columns(size_t name) const {
 
 std::vector<LiveHost> LiveDrawing::WorstFirst() const {
   std::vector<LiveHost> hosts = now_.hosts;
-  // Those that make no progress, the longest first; then by p99.
+  // Hosts that make no progress first, the longest first; then by p99.
   const auto key = [](const LiveHost& host) {
     const bool trouble = IsInTrouble(host);
     return std::tuple(!trouble, host.lost, trouble ? -std::max(host.oldest_write_ns, host.silent_ns) : 0,
@@ -481,7 +481,7 @@ void LiveDrawing::AddCriteria() {
   canvas_.Add(
       {{"criteria", LiveStyle::kBold},
        {absl::StrCat(kGap, counts[2], " failing", kGap, counts[0], " undecided", kGap, counts[1], " pass so far")}});
-  // All of them are counted above.
+  // All criteria are counted above.
   const size_t shown = std::min(criteria.size(), parts_.criteria);
   if (shown < criteria.size()) {
     StableSort(order, [](const LiveCriterion* a, const LiveCriterion* b) {

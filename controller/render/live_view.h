@@ -26,7 +26,7 @@ std::string EncodeLine(const LiveLine& line, bool color);
 // Everything that the table shows. Texts may come from agents.
 struct LiveView {
   LiveSnapshot now;
-  // Of this step, oldest first.
+  // Seconds of this step, oldest first.
   std::vector<LiveSecond> seconds;
   std::vector<LiveCriterion> criteria;
   // Oldest first; `stalls_so_far` counts those of the step that are over.
@@ -36,7 +36,7 @@ struct LiveView {
   std::vector<std::string> messages;
   // What happens instead of measuring; empty: measuring.
   std::string phase;
-  // Of a step that was chosen: what it is, with what was known before it, and the time that was left then; empty: the
+  // For a step that was chosen: what it is, with what was known before it, and the time that was left then; empty: the
   // plan has the step.
   std::string outlook;
   int64_t left_ns = 0;
@@ -56,7 +56,7 @@ std::vector<LiveLine> DrawLive(const LiveView& view, size_t width, size_t height
 
 // One second as a line: the cluster, the worst of several hosts, and hosts that make no progress.
 std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second);
-// The same where there is nothing to show of a second.
+// The line where there is nothing to show of a second.
 std::string WaitingLine(const LiveSnapshot& now);
 // "stall at 12.3 s for 1.240 s: alpha/qm1, beta/qm1".
 std::string StallLine(const LiveStall& stall);

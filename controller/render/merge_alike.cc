@@ -138,9 +138,9 @@ std::string RangeOf(const std::vector<std::string>& numbers) {
 struct Alike {
   std::vector<Subject> subjects;
   Pattern pattern;
-  // Of each number, all its values.
+  // All values of each number.
   std::vector<std::vector<std::string>> numbers;
-  // Of a sentence that is like no other.
+  // The text of a sentence that is like no other.
   std::string whole;
 };
 

@@ -209,7 +209,7 @@ std::string ReplaceNames(const std::string& text, const std::vector<std::string>
                          ShortenAll shorten) {
   if (DisplayWidth(text) <= width) return text;
   constexpr char kMark[] = "\x01";  // not in neutral text
-  // Of several, some are shown well rather than all of them badly.
+  // Of several names, some are shown well rather than all of them badly.
   constexpr size_t kLeastOfSeveral = 12;
   constexpr size_t kLeast = 6;
   std::vector<std::pair<std::string, std::string>> replaced;

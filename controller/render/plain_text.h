@@ -62,7 +62,7 @@ std::string FormatLatency(double time_ns, int64_t unit_ns);
 std::string FormatShortTime(int64_t time_ns);
 
 // Which step of a run it is: "3 of 8", with `of` as what is between; or, of a run of rounds with `round_steps` steps
-// each (0: it is none) of which nobody knows how many there will be, "13, round 4".
+// each (0: not one of rounds), whose number is not known in advance, "13, round 4".
 std::string FormatStepNumber(uint32_t step, uint32_t steps, uint32_t round_steps, const char* of = " of ");
 
 // "2026-11-20 19:20:11 UTC".

@@ -64,7 +64,7 @@ std::vector<std::string> TextNotes(const v1::Report& report);
 
 // "PASS", "FAIL", "INCONCLUSIVE", or "COMPLETED (no criteria)".
 std::string OutcomeText(v1::Outcome outcome);
-// The same with what it is confined to: "PASS on one kernel; locks between hosts not tested".
+// The outcome with what it is confined to: "PASS on one kernel; locks between hosts not tested".
 std::string OutcomeText(const v1::VerdictReport& verdict);
 // With its primary cause and the remark: "INCONCLUSIVE: node2 was suspended for 1.5 s".
 std::string VerdictText(const v1::VerdictReport& verdict);
@@ -90,7 +90,7 @@ bool HasTargetRate(const v1::StepReport& step);
 // What a queue manager is called behind its host's name: its own name in a placement, or "qm2".
 std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm);
 
-// Those with the lowest and those with the highest p99 of what callers felt, from best to worst; one without a write is
+// Scopes with the lowest and with the highest p99 of what callers felt, from best to worst; one without a write is
 // the worst. All of them, as they are, where they are at most kMostRows.
 std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes);
 

@@ -167,7 +167,7 @@ Lines BriefWarnings(const v1::Report& report, size_t most) {
   }
   bool left_out = false;
   for (const std::string& note : report.notes()) {
-    // All of these are known from the load.
+    // Notes on CPU-bound load generators are known from the load.
     const bool known = absl::StrContains(note, kCpuBound) || (left_out && absl::StartsWith(note, "... and "));
     left_out = known;
     if (!known) sentences.push_back(note);

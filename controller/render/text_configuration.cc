@@ -79,7 +79,7 @@ std::string WriterNumbers(const std::vector<uint32_t>& writers) {
 }
 
 // The directories in which a host writes; where its queue managers have directories of their own, with who writes in
-// which: "/mnt/q1 (qm1, qm3), /mnt/q2 (qm2)". Those of a placement are listed with their directories.
+// which: "/mnt/q1 (qm1, qm3), /mnt/q2 (qm2)". Queue managers of a placement are listed with their directories.
 std::string DirectoriesText(const v1::HostReport& host) {
   const v1::LogWorkload& workload = host.workload();
   if (workload.qm_dirs().empty() || !host.queue_managers().empty()) return absl::StrJoin(DirsOf(workload), ", ");

@@ -154,7 +154,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   std::vector<std::string> bound;
   const v1::SlowestReport* slowest = nullptr;
   uint32_t slowest_step = 0;
-  // Of each step by what callers felt.
+  // The time of a write as callers felt it.
   const auto felt_ns = [](const v1::SlowestReport& write) {
     return write.has_response_ns() ? write.response_ns() : write.latency_ns();
   };

@@ -73,7 +73,7 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
                              : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
-  // Of rounds there are as many as it took.
+  // A step in rounds has as many as it took.
   const uint64_t round_steps = plan.until_steady_ns() > 0 ? steps : 0;
   std::string title =
       absl::StrCat("Step ",
@@ -209,7 +209,7 @@ std::string Milliseconds(double time_ms) {
   return FormatLatency(time_ms * static_cast<double>(kNsPerMs), kNsPerMs);
 }
 
-// Of an operation that was not done there is no time.
+// An operation that was not done has no time.
 std::string PerOperation(uint64_t operations, double time_ms) {
   return operations == 0 ? kDash : Milliseconds(time_ms);
 }

@@ -206,7 +206,7 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
     if (by_response) cells.push_back(FormatLatency(static_cast<double>(write.response_ns()), kNsPerMs));
     cells.insert(cells.end(), {FormatLatency(static_cast<double>(write.latency_ns()), kNsPerMs),
                                FormatCount(write.number()), FormatCount(write.offset_bytes())});
-    // Both times leave no room for it; report.json has it.
+    // The two times leave no room for the clock error; report.json has it.
     if (!by_response) cells.push_back(mapped ? FormatLatency(static_cast<double>(write.error_ns()), kNsPerMs) : kDash);
     table.AddRow(cells);
   }

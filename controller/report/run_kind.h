@@ -30,7 +30,7 @@ struct RunKindFacts {
   uint32_t (*answer_step)(const v1::Report& report) = nullptr;
 };
 
-// Of several sections that a plan has the first one here decides what it is for.
+// If a plan has several sections, the first one here decides what it is for.
 inline constexpr RunKindFacts kRunKinds[] = {
     {RunKind::kHa, "ha", "ha", "HA drill", "an HA drill", ", which has no steps; compare runs (`plimsoll run`)",
      ", whose instances write no steps: there are no writes to export; `plimsoll report` shows its events"},

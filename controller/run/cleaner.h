@@ -24,8 +24,8 @@ struct FoundRun {
 // order of hosts and paths.
 std::vector<FoundRun> FoundRuns(const std::vector<std::unique_ptr<Host>>& hosts);
 
-// Whether cleaning would take it: with an empty `run_id` an agent's own that nobody uses and that was not to be kept;
-// with one, that run's own or shared ones that nobody uses.
+// Whether cleaning would take it: with an empty `run_id` an agent's own that is not in use and was not to be kept;
+// with one, that run's own or shared ones that are not in use.
 bool MayClean(const v1::RunDirectoryDescription& directory, const std::string& run_id);
 
 // What one host answered to CleanWork.

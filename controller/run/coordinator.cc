@@ -132,7 +132,7 @@ void Coordinator::AskClocks() {
   for (auto& host : fleet_.hosts()) {
     if (left() || driver_.interrupted() || host->phase != Host::Phase::kReady) continue;
     if (host->last_probed < asked) {
-      // Nobody is left out silently: a host whose clock is not known cannot be started with the others.
+      // No host is left out silently: one whose clock is not known cannot be started with the others.
       if (clock_.Now() >= patience) {
         Lose(*host, absl::StrCat("no answer to clock probes for ", FormatDuration(patience_ns)));
       }
@@ -213,7 +213,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
 
 void Coordinator::DisarmAll() {
   stopping_ = true;
-  // Those that were armed are stopped, and what they may have written is not counted.
+  // Hosts that were armed are stopped, and what they may have written is not counted.
   for (auto& host : fleet_.hosts()) {
     if (!Is(*host, InStep::kArmed)) continue;
     v1::ControllerMessage message;

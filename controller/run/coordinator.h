@@ -36,13 +36,13 @@ class Coordinator final : private SessionCourse {
     // Checked, every default filled in.
     v1::TestPlan plan;
     std::vector<v1::HostPlan> host_plans;  // by host
-    // Those that are known beforehand.
+    // Steps that are known beforehand.
     std::vector<v1::LogStep> steps;
     // The step after all those before, asked when the last one's report is made (RunLog::analyzer() has it); nothing:
     // the run is over. Empty: there are no steps but the listed ones.
     std::function<std::optional<v1::LogStep>()> next_step;
-    // Of a run that takes turns with another: whether the step may begin, all before it being reported. Asked again and
-    // again while the answer is kWait; sessions are kept meanwhile. Empty: every step begins at once.
+    // For a run that takes turns with another: whether the step may begin, all before it being reported. Asked again
+    // and again while the answer is kWait; sessions are kept meanwhile. Empty: every step begins at once.
     std::function<Turn(uint32_t step)> turn;
     // SessionDriver::Options::beside_key.
     std::string beside_key;

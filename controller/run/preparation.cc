@@ -287,9 +287,9 @@ class StorageFinder {
   };
   // Places that have a sign in common.
   struct Holders {
-    // Of earlier hosts, one of each group.
+    // Places of earlier hosts, one of each group.
     std::vector<size_t> earlier;
-    // Of the host whose turn it is.
+    // Places of the host whose turn it is.
     std::vector<size_t> here;
   };
 
@@ -380,8 +380,8 @@ std::vector<SharedStorage> FindSharedStorage(const Hosts& hosts) {
 
 namespace {
 
-// The most that one storage can be asked to hold by the directories of its group. Of a host's directories that have
-// space of their own one alone can be on it: the one that needs the most counts.
+// The most that one storage can be asked to hold by the directories of its group. Only one of a host's directories with
+// space of their own can be on it: the one that needs the most counts.
 uint64_t NeededOn(const SharedStorage& storage, const Hosts& hosts, const std::vector<v1::LogWorkload>& workloads) {
   const std::vector<HostPlace>& places = storage.places;
   uint64_t needed = 0;

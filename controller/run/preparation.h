@@ -63,7 +63,7 @@ struct SharedStorage {
 std::vector<SharedStorage> FindSharedStorage(const std::vector<std::unique_ptr<Host>>& hosts);
 
 // Where the hosts of a storage together would fill it up to less than --min-free: a line for each such storage, kWrong.
-// Of a host's directories in one group that have space of their own the one that needs the most counts.
+// Among a host's directories in one group that have space of their own, the one that needs the most counts.
 // Takes the free space from Host::placed where there is one, else from the description. Before anything is filled.
 std::optional<Failure> CheckSpace(const std::vector<std::unique_ptr<Host>>& hosts,
                                   const std::vector<v1::LogWorkload>& workloads);
@@ -120,7 +120,7 @@ class Preparation {
 
   const Options options_;
   Fleet& fleet_;
-  // Of the look that is under way; 0: the answer to Prepare.
+  // Number of the look that is under way; 0: the answer to Prepare.
   uint32_t look_round_ = 0;
 };
 

@@ -143,7 +143,7 @@ void Become(char* const* argv, const std::array<int, 3>& streams, PipedProcess::
   execvp(argv[0], argv);
 }
 
-// Both ends above the standard streams, so that none is lost when the other is put in its place.
+// Makes both ends above the standard streams, so that neither is lost when the other is put in its place.
 absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return PosixError("pipe", "", errno);

@@ -46,7 +46,7 @@ std::string HowItEnded(int wait_status);
 // user's there, or else /tmp.
 std::string RuntimeDirectory();
 
-// Makes a directory in `place` with a name that nobody else has, for this user alone (0700). Returns its path, or the
+// Makes a directory in `place` with a unique name, for this user alone (0700). Returns its path, or the
 // system's error.
 absl::StatusOr<std::string> MakePrivateDirectory(const std::string& place);
 

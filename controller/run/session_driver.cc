@@ -17,7 +17,7 @@ constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
 constexpr int64_t kHeartbeatsPerLease = 10;
 // While nothing is taken from the queue.
 constexpr int64_t kLookAgainNs = 10 * kNsPerMs;
-// Of the writes in flight that a host reports, 4,096 writers have a quarter of it.
+// Most bytes of the writes in flight that a host reports; 4,096 writers have a quarter of it.
 constexpr size_t kMostInFlightBytes = size_t{4} << 20;
 
 }  // namespace
@@ -90,7 +90,7 @@ void SessionDriver::TakeEvents() {
   }
   if (unread_since_.has_value()) {
     const MonotonicNs now = clock_.Now();
-    // No message or progress was seen, because nobody was read from.
+    // No message or progress was seen, because no host was read from.
     for (auto& host : fleet_.hosts()) {
       host->last_message = std::max(host->last_message, now);
       host->last_progress = std::max(host->last_progress, now);

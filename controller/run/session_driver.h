@@ -32,7 +32,7 @@ class SessionCourse {
   virtual std::string Awaited(const Host& /*host*/, MonotonicNs /*now*/) const { return ""; }
   // Whether enough is waiting to be worked off: nothing more is taken from the queue meanwhile.
   virtual bool Full() { return false; }
-  // A sentence for whoever reads of this later.
+  // A sentence for later readers of the run.
   virtual void Note(const std::string& /*text*/) {}
   // When the driver calls Update next.
   virtual MonotonicNs next_update() const { return kNever; }
@@ -70,7 +70,7 @@ class SessionDriver {
   void Close() { open_ = false; }
   // Handles events and timers until the condition holds. False when a second interrupt came.
   bool PumpUntil(const Condition& done);
-  // The same, at the latest until `pause_ns` from now.
+  // As PumpUntil, at the latest until `pause_ns` from now.
   bool PumpFor(int64_t pause_ns, const Condition& done);
   // Gives the host up. Does nothing where it is lost already.
   void Lose(Host& host, const std::string& reason);

@@ -159,7 +159,7 @@ std::vector<double> Statistics(const RoundDifferences& differences, size_t round
   return statistics;
 }
 
-// Of one look, adjusted for all figures.
+// p-values of one look, adjusted for all figures.
 std::vector<double> StepDown(const std::vector<RoundDifferences>& figures, size_t rounds, Tail tail) {
   const std::vector<uint64_t> sets = TurnedRounds(rounds);
   std::vector<std::vector<double>> statistics;
@@ -180,7 +180,7 @@ std::vector<double> StepDown(const std::vector<RoundDifferences>& figures, size_
     }
     p[figure] = static_cast<double>(beyond) / static_cast<double>(sets.size());
   }
-  // None is smaller than that of a larger statistic.
+  // No p-value is smaller than that of a larger statistic.
   double least = 0;
   for (auto figure = order.rbegin(); figure != order.rend(); ++figure) {
     p[*figure] = least = std::max(least, p[*figure]);

@@ -179,7 +179,7 @@ RatioBootstrap::RatioBootstrap(const RatioSeries& series, Scale scale, double ph
     const double sum = part_sums[start + length] - part_sums[start];
     squares += sum * sum;
   }
-  // Of the block means, over so many blocks as there are in all observations.
+  // Variance of the block means, over so many blocks as there are in all observations.
   const auto n = static_cast<double>(count);
   const auto l = static_cast<double>(length);
   variance_ = squares / n / (l * l) * (l / n) * BlockCorrection(phi, length, count);
@@ -276,7 +276,7 @@ class Pair {
   }
 
   // How many positions from Shift() on, upwards (1) or downwards (-1), shifts begin to be rejected at `level`; infinite
-  // where none is.
+  // where no shift is rejected.
   double Reach(double direction, double level) const {
     const double coarse = Shift();
     const auto rejected = [&](double reach) { return Difference(coarse + direction * reach).PValue() <= level; };

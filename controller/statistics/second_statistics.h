@@ -89,7 +89,7 @@ class RatioBootstrap {
   double value() const { return value_; }
   // Variance of value(): that of the circular block means (Künsch, Annals of Statistics 17, 1989), made larger by what
   // blocks of this length cannot see of an AR(1) process with this autocorrelation. Where the observations are worth no
-  // more than kFewestEffective independent ones, nobody knows how much they depend on one another, and the figure
+  // more than kFewestEffective independent ones, how much they depend on one another is not known, and the figure
   // counts as no better known than that of a single one.
   double variance() const { return variance_; }
   size_t replicates() const { return deviation_.size(); }
@@ -115,7 +115,7 @@ double SeriesPhi(const RatioSeries& series, double at_least = 0);
 // |difference / error| of two sides' replicates, sorted: what chance makes of the studentised difference.
 class StudentisedDifference {
  public:
-  // Both sides with as many replicates.
+  // Takes two sides with equally many replicates.
   StudentisedDifference(const RatioBootstrap& first, const RatioBootstrap& second);
 
   // second.value() - first.value(), and its standard error.

@@ -111,7 +111,7 @@ std::string LimitsInWords(const v1::AgentLimits& limits) {
   return words.empty() ? "none" : words.substr(1);
 }
 
-// What a host has in common with others that are alike.
+// Facts that a host shares with others that are alike.
 std::vector<std::string> CommonFacts(const v1::HostDescription& facts) {
   std::vector<std::string> lines;
   AppendFact("version", absl::StrCat(facts.version(), ", protocol ", facts.protocol_version()), lines);

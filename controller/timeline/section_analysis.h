@@ -1,4 +1,4 @@
-// What the analysis of a journal leaves to a kind of run that has a section of its own in plan, journal and report.
+// The analysis of a journal for kinds of run that have a section of their own in plan, journal and report.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ class SectionAnalysis {
   // What to measure after the steps so far, where they decide it; nothing: the run is over.
   virtual std::optional<v1::LogStep> NextStep() const { return std::nullopt; }
 
-  // What the last step has shown, as a line of progress; empty: nothing.
+  // Result of the last step, as a line of progress; empty: nothing.
   virtual std::string LastStepText() const { return ""; }
-  // Of steps that are chosen: what the next one is, with what is known by now, and how much of the run's time is left
+  // For steps that are chosen: what the next one is, with what is known by now, and how much of the run's time is left
   // before it.
   struct Outlook {
     std::string text;
@@ -43,7 +43,7 @@ class SectionAnalysis {
   };
   virtual std::optional<Outlook> NextStepOutlook() const { return std::nullopt; }
 
-  // What the last round of a drill has shown so far, as a line of progress; empty: nothing.
+  // Results of a drill's last round so far, as a line of progress; empty: nothing.
   virtual std::string LastRoundText(const Timeline& /*timeline*/) const { return ""; }
 
   // Before Finish: hosts' clocks were wrong, as said by `what`. What was measured with them decides nothing.
