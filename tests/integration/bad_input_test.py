@@ -260,9 +260,9 @@ class BadInput(harness.PlimsollTest):
         self.assertRegex(self.run_refused("--hosts-file", hosts), rf"{re.escape(str(hosts))}:3\b")
 
     def test_hosts_files_are_read_up_to_a_limit(self):
-        for command in ("run", "fsck"):
-            with self.subTest(command=command):
-                line = self.refused(command, "--dir", self.base, "--hosts-file", "/dev/zero")
+        for command in (("run", "--dir", self.base), ("fsck", self.base)):
+            with self.subTest(command=command[0]):
+                line = self.refused(*command, "--hosts-file", "/dev/zero")
                 self.assertRegex(line, "--hosts-file:? /dev/zero is larger than 1048576 bytes.*; pass a smaller file")
 
     def test_a_csv_file_that_cannot_be(self):
