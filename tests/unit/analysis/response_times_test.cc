@@ -7,6 +7,7 @@
 #include <string>
 
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
 

@@ -11,6 +11,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
