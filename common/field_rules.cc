@@ -1,11 +1,15 @@
 #include "common/field_rules.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
 #include "common/units.h"
@@ -14,10 +18,13 @@
 namespace plimsoll {
 namespace {
 
+using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
+// A whole number up to here prints without an exponent and reads back the same.
+constexpr double kMaxPlainNumber = 1e15;
 constexpr std::array<const char*, 5> kUnitSuffixes = {"_bytes", "_ns", "_per_second", "_ppm", "_percent"};
 
 // A bound of a rule in the unit of its field; nothing where it is empty or none.
@@ -43,23 +50,34 @@ std::optional<FieldNumber> BoundOf(const FieldDescriptor& field, const std::stri
   return absl::SimpleAtoi(text, &number) ? std::optional<FieldNumber>(number) : std::nullopt;
 }
 
-// The field's number in `message`; nothing where it is none.
-std::optional<FieldNumber> NumberIn(const Message& message, const FieldDescriptor& field) {
+// The field's number in `message`, number `index` of a list; nothing where it is none.
+std::optional<FieldNumber> NumberIn(const Message& message, const FieldDescriptor& field, int index = 0) {
   const Reflection& reflection = *message.GetReflection();
+  const bool list = field.is_repeated();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection.GetUInt64(message, &field);
+      return list ? reflection.GetRepeatedUInt64(message, &field, index) : reflection.GetUInt64(message, &field);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return uint64_t{reflection.GetUInt32(message, &field)};
+      return uint64_t{list ? reflection.GetRepeatedUInt32(message, &field, index)
+                           : reflection.GetUInt32(message, &field)};
     case FieldDescriptor::CPPTYPE_INT64:
-      return reflection.GetInt64(message, &field);
+      return list ? reflection.GetRepeatedInt64(message, &field, index) : reflection.GetInt64(message, &field);
     case FieldDescriptor::CPPTYPE_INT32:
-      return int64_t{reflection.GetInt32(message, &field)};
+      return int64_t{list ? reflection.GetRepeatedInt32(message, &field, index) : reflection.GetInt32(message, &field)};
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection.GetDouble(message, &field);
+      return list ? reflection.GetRepeatedDouble(message, &field, index) : reflection.GetDouble(message, &field);
     default:
       return std::nullopt;
   }
+}
+
+std::string FormatNumber(double value) {
+  const bool plain = std::abs(value) < kMaxPlainNumber && value == std::floor(value);
+  std::array<char, 64> buffer{};
+  char* end = buffer.data() + buffer.size();
+  const auto result = plain ? std::to_chars(buffer.data(), end, value, std::chars_format::fixed)
+                            : std::to_chars(buffer.data(), end, value);
+  return {buffer.data(), result.ptr};
 }
 
 std::string TextOf(const FieldDescriptor& field, const FieldNumber& number) {
@@ -111,6 +129,38 @@ std::string FieldKey(const FieldDescriptor& field) {
     if (absl::EndsWith(field.name(), suffix)) return std::string(absl::StripSuffix(field.name(), suffix));
   }
   return field.name();
+}
+
+std::string EnumWord(const EnumValueDescriptor& value) {
+  // The prefix is what comes before UNSPECIFIED in the name of value 0.
+  const std::string prefix(absl::StripSuffix(value.type()->value(0)->name(), "UNSPECIFIED"));
+  std::string word = absl::AsciiStrToLower(std::string(absl::StripPrefix(value.name(), prefix)));
+  return absl::StrJoin(absl::StrSplit(word, '_'), "-");
+}
+
+std::string FormatValue(const FieldDescriptor& field, const Message& message, int index) {
+  if (const std::optional<FieldNumber> number = NumberIn(message, field, index)) {
+    const auto* real = std::get_if<double>(&*number);
+    return real != nullptr ? FormatNumber(*real) : TextOf(field, *number);
+  }
+  const Reflection& reflection = *message.GetReflection();
+  const bool list = field.is_repeated();
+  switch (KindOf(field)) {
+    case ValueKind::kBool:
+      return (list ? reflection.GetRepeatedBool(message, &field, index) : reflection.GetBool(message, &field))
+                 ? "true"
+                 : "false";
+    case ValueKind::kEnum: {
+      const int number =
+          list ? reflection.GetRepeatedEnumValue(message, &field, index) : reflection.GetEnumValue(message, &field);
+      const auto* value = field.enum_type()->FindValueByNumber(number);
+      return value == nullptr ? absl::StrCat(number) : EnumWord(*value);
+    }
+    case ValueKind::kText:
+      return list ? reflection.GetRepeatedString(message, &field, index) : reflection.GetString(message, &field);
+    default:
+      return "";
+  }
 }
 
 std::string RangeText(const FieldDescriptor& field) {

@@ -30,6 +30,14 @@ const google::protobuf::FieldDescriptor& PlanField(int number);
 // YAML key: the name without its unit, `file_size` for file_size_bytes.
 std::string FieldKey(const google::protobuf::FieldDescriptor& field);
 
+// Spelling of an enum's value, such as "dsync".
+std::string EnumWord(const google::protobuf::EnumValueDescriptor& value);
+
+// Value number `index` (0 where the field is not repeated; the field must be set) in plan syntax: what ParseValue reads
+// back to the same value.
+std::string FormatValue(const google::protobuf::FieldDescriptor& field, const google::protobuf::Message& message,
+                        int index = 0);
+
 // "from 4k to 1t", "from 0.001 to 1000000, or 0"; empty where the rule has no bounds.
 std::string RangeText(const google::protobuf::FieldDescriptor& field);
 

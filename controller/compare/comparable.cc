@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/field_rules.h"
 #include "common/units.h"
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
@@ -21,7 +21,6 @@
 #include "controller/render/text.h"
 #include "controller/report/run_kind.h"
 #include "google/protobuf/message.h"
-#include "plimsoll/v1/options.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -41,7 +40,6 @@ struct RunFact {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using google::protobuf::Reflection;
 using Values = std::set<std::string>;
 
 // A fact of each host.
@@ -70,44 +68,21 @@ bool IsStated(const RunFact& fact, const StatedDifferences& stated) {
                      [&stated](const std::string& option) { return stated.count(option) > 0; });
 }
 
-// A scalar as the plan spells it; empty where it is not given.
+// A scalar as the plan spells it, with at most six digits of a number; empty where it is not given.
 std::string Spelled(const Message& message, const FieldDescriptor& field) {
-  const Reflection& reflection = *message.GetReflection();
-  if (field.is_repeated() || !reflection.HasField(message, &field)) return "";
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return absl::EndsWith(field.name(), "_bytes") ? FormatSize(reflection.GetUInt64(message, &field))
-                                                    : absl::StrCat(reflection.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64:
-      return absl::EndsWith(field.name(), "_ns") ? FormatDuration(reflection.GetInt64(message, &field))
-                                                 : absl::StrCat(reflection.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat(reflection.GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT32:
-      return absl::StrCat(reflection.GetInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return absl::StrCat(reflection.GetDouble(message, &field));
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection.GetBool(message, &field) ? "on" : "off";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return EnumName(*field.enum_type(), reflection.GetEnumValue(message, &field));
-    case FieldDescriptor::CPPTYPE_STRING:
-      return reflection.GetString(message, &field);
-    default:
-      return "";
-  }
+  if (field.is_repeated() || !message.GetReflection()->HasField(message, &field)) return "";
+  return KindOf(field) == ValueKind::kNumber ? absl::StrCat(message.GetReflection()->GetDouble(message, &field))
+                                             : FormatValue(field, message);
 }
 
 // The plan's own options, and those of each host's workload as it was sent.
 std::vector<RunFact> OptionFacts() {
   std::vector<RunFact> facts;
   const auto relevant = [](const FieldDescriptor& field) {
-    const v1::FieldRule& rule = field.options().GetExtension(v1::rule);
+    const v1::FieldRule& rule = RuleOf(field);
     return !rule.unrelated_to_writes() && !rule.flag().empty();
   };
-  const auto option = [](const FieldDescriptor& field) {
-    return absl::StrCat("--", field.options().GetExtension(v1::rule).flag());
-  };
+  const auto option = [](const FieldDescriptor& field) { return absl::StrCat("--", RuleOf(field).flag()); };
   const google::protobuf::Descriptor& workload = *v1::LogWorkload::descriptor();
   for (int i = 0; i < workload.field_count(); ++i) {
     const FieldDescriptor& field = *workload.field(i);
@@ -400,7 +375,7 @@ absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
   std::set<std::string> options = {"hosts"};
   for (const google::protobuf::Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
     for (int i = 0; i < message->field_count(); ++i) {
-      const std::string& flag = message->field(i)->options().GetExtension(v1::rule).flag();
+      const std::string& flag = RuleOf(*message->field(i)).flag();
       if (!flag.empty()) options.insert(flag);
     }
   }

@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -28,7 +27,6 @@ namespace {
 
 using google::protobuf::Descriptor;
 using google::protobuf::EnumDescriptor;
-using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 
 std::string WithRange(const std::string& what, const FieldDescriptor& field) {
@@ -50,13 +48,6 @@ const FieldDescriptor* FindField(const Descriptor& message, const std::string& k
     if (FieldKey(*message.field(i)) == key) return message.field(i);
   }
   return nullptr;
-}
-
-std::string EnumWord(const EnumValueDescriptor& value) {
-  // The prefix is what comes before UNSPECIFIED in the name of value 0.
-  const std::string prefix(absl::StripSuffix(value.type()->value(0)->name(), "UNSPECIFIED"));
-  std::string word = absl::AsciiStrToLower(std::string(absl::StripPrefix(value.name(), prefix)));
-  return absl::StrJoin(absl::StrSplit(word, '_'), "-");
 }
 
 std::vector<std::string> EnumWords(const EnumDescriptor& type) {
@@ -123,8 +114,6 @@ constexpr std::array<const char*, 3> kTrueWords = {"true", "yes", "on"};
 constexpr std::array<const char*, 3> kFalseWords = {"false", "no", "off"};
 // No size, time or number needs more letters.
 constexpr size_t kMaxValueLength = 64;
-// A whole number up to here prints without an exponent and reads back the same.
-constexpr double kMaxPlainNumber = 1e15;
 
 // `hint` follows what the field accepts.
 absl::Status BadValue(const FieldDescriptor& field, const std::string& text, const std::string& problem,
@@ -245,15 +234,6 @@ absl::StatusOr<FieldValue> ParseUnchecked(const FieldDescriptor& field, const st
   return BadValue(field, text, "is not a value");
 }
 
-std::string FormatNumber(double value) {
-  const bool plain = std::abs(value) < kMaxPlainNumber && value == std::floor(value);
-  std::array<char, 64> buffer{};
-  char* end = buffer.data() + buffer.size();
-  const auto result = plain ? std::to_chars(buffer.data(), end, value, std::chars_format::fixed)
-                            : std::to_chars(buffer.data(), end, value);
-  return {buffer.data(), result.ptr};
-}
-
 }  // namespace
 
 absl::StatusOr<FieldValue> ParseValue(const FieldDescriptor& field, const std::string& text) {
@@ -337,44 +317,6 @@ int CountOf(const FieldDescriptor& field, const Message& message) {
   const Reflection& reflection = *message.GetReflection();
   if (field.is_repeated()) return reflection.FieldSize(message, &field);
   return reflection.HasField(message, &field) ? 1 : 0;
-}
-
-std::string FormatValue(const FieldDescriptor& field, const Message& message, int index) {
-  const Reflection& reflection = *message.GetReflection();
-  const bool list = field.is_repeated();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT64: {
-      const uint64_t value =
-          list ? reflection.GetRepeatedUInt64(message, &field, index) : reflection.GetUInt64(message, &field);
-      return KindOf(field) == ValueKind::kSize ? FormatSize(value) : absl::StrCat(value);
-    }
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat(list ? reflection.GetRepeatedUInt32(message, &field, index)
-                               : reflection.GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64: {
-      const int64_t value =
-          list ? reflection.GetRepeatedInt64(message, &field, index) : reflection.GetInt64(message, &field);
-      return KindOf(field) == ValueKind::kTime ? FormatDuration(value) : absl::StrCat(value);
-    }
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return FormatNumber(list ? reflection.GetRepeatedDouble(message, &field, index)
-                               : reflection.GetDouble(message, &field));
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return (list ? reflection.GetRepeatedBool(message, &field, index) : reflection.GetBool(message, &field))
-                 ? "true"
-                 : "false";
-    case FieldDescriptor::CPPTYPE_ENUM: {
-      const int number =
-          list ? reflection.GetRepeatedEnumValue(message, &field, index) : reflection.GetEnumValue(message, &field);
-      const auto* value = field.enum_type()->FindValueByNumber(number);
-      return value == nullptr ? absl::StrCat(number) : EnumWord(*value);
-    }
-    case FieldDescriptor::CPPTYPE_STRING:
-      return list ? reflection.GetRepeatedString(message, &field, index) : reflection.GetString(message, &field);
-    default:
-      break;
-  }
-  return "";
 }
 
 // Lists of messages get none: each of their elements stands for itself.

@@ -1,5 +1,5 @@
 // What a plan can hold, read by reflection from the proto and its field rules: keys, kinds of values, limits; and one
-// value between its text and its field.
+// value from its text to its field.
 //
 // There is no other table of options. YAML, command line, checks, example and reference all come through here.
 #pragma once
@@ -43,9 +43,6 @@ std::string FieldName(int number) {
 // Sets every field of the message that has a default and was not given.
 void FillMessage(google::protobuf::Message& message);
 
-// Spelling of an enum's value, such as "dsync".
-std::string EnumWord(const google::protobuf::EnumValueDescriptor& value);
-
 // Spellings of an enum's values, lower case, without the prefix and without UNSPECIFIED.
 std::vector<std::string> EnumWords(const google::protobuf::EnumDescriptor& type);
 
@@ -82,10 +79,5 @@ void StoreValue(const google::protobuf::FieldDescriptor& field, const FieldValue
 
 // How often the field occurs in the message: 0 or 1 where it is not repeated.
 int CountOf(const google::protobuf::FieldDescriptor& field, const google::protobuf::Message& message);
-
-// Value number `index` (0 where the field is not repeated; the field must be set) in plan syntax: what ParseValue reads
-// back to the same value.
-std::string FormatValue(const google::protobuf::FieldDescriptor& field, const google::protobuf::Message& message,
-                        int index = 0);
 
 }  // namespace plimsoll
