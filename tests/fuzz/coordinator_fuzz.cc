@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
 #include "controller/live/live_feed.h"
@@ -28,6 +27,7 @@
 #include "controller/render/text.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/run_records.h"
+#include "tests/direct_agent.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/report_sums.h"
 #include "tests/temp_directory.h"
@@ -175,33 +175,26 @@ class Script {
   std::map<std::pair<uint32_t, std::string>, int> frames_;
 };
 
-class ScriptedAgent final : public AgentClient {
+class ScriptedAgent final : public tests::DirectAgent {
  public:
   ScriptedAgent(Script& script, size_t host, const Clock& clock, AgentListener& listener)
-      : script_(script), host_(host), clock_(clock), listener_(listener) {
+      : DirectAgent(clock, listener), script_(script), host_(host) {
     script.Listen(host, listener);
   }
 
-  void Describe(v1::DescribeRequest /*request*/, int64_t /*timeout_ns*/) override {
-    v1::HostDescription description;
-    description.set_protocol_version(kProtocolVersion);
-    description.set_name(host_ == 0 ? "alpha" : "beta");
-    description.add_directories()->set_free_bytes(uint64_t{1} << 40);
-    listener_.OnDescribed(std::move(description));
+  void Describe(v1::DescribeRequest request, int64_t /*timeout_ns*/) override {
+    listener_.OnDescribed(tests::DescriptionOf(host_ == 0 ? "alpha" : "beta", request, 0));
   }
   void Probe(int count) override {
     script_.Next();
     if (!script_.Has(kAnswersProbes)) return;
-    v1::ProbeBatch batch;
-    for (int i = 0; i < count; ++i) {
-      v1::ProbeResult& probe = *batch.add_probes();
+    AnswerProbes(count, [this](v1::ProbeResult& probe) {
       const int64_t sent_ns = clock_.Now().value;
       probe.set_sent_ns(sent_ns);
       probe.set_agent_received_ns(sent_ns + kAheadNs);
       probe.set_agent_sent_ns(sent_ns + kAheadNs);
       probe.set_received_ns(sent_ns + 80 * kNsPerUs);
-    }
-    listener_.OnProbes(std::move(batch));
+    });
   }
   void OpenSession() override {}
   void CloseSession() override { listener_.OnSessionClosed(absl::CancelledError("given up")); }
@@ -212,25 +205,17 @@ class ScriptedAgent final : public AgentClient {
     script_.Next();
   }
   void Send(v1::ControllerMessage message) override {
-    v1::AgentMessage answer;
     if (message.has_prepare() && script_.Has(kPrepares)) {
-      answer.mutable_placed();
-      listener_.OnMessage(std::move(answer));
+      Answer([](v1::AgentMessage& m) { m.mutable_placed(); });
     } else if (message.has_look() && script_.Has(kPrepares)) {
-      answer.mutable_placed()->set_round(message.look().round());
-      listener_.OnMessage(std::move(answer));
+      Answer([&](v1::AgentMessage& m) { m.mutable_placed()->set_round(message.look().round()); });
     } else if (message.has_fill() && script_.Has(kPrepares)) {
-      answer.mutable_prepared()->set_directory("/fake");
-      listener_.OnMessage(std::move(answer));
+      Answer([](v1::AgentMessage& m) { m.mutable_prepared()->set_directory("/fake"); });
     } else if (message.has_arm()) {
       script_.SetStart(host_, message.arm().start_ns());
-      if (script_.Has(kArms)) {
-        answer.mutable_armed()->set_step(message.arm().step());
-        listener_.OnMessage(std::move(answer));
-      }
+      if (script_.Has(kArms)) Answer([&](v1::AgentMessage& m) { m.mutable_armed()->set_step(message.arm().step()); });
     } else if (message.has_release() && script_.Has(kReleases)) {
-      answer.mutable_released();
-      listener_.OnMessage(std::move(answer));
+      Answer([](v1::AgentMessage& m) { m.mutable_released(); });
       listener_.OnSessionClosed(absl::OkStatus());
     }
     script_.Next();
@@ -241,8 +226,6 @@ class ScriptedAgent final : public AgentClient {
 
   Script& script_;
   const size_t host_;
-  const Clock& clock_;
-  AgentListener& listener_;
 };
 
 v1::TestPlan MakePlan(const Script& script) {

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/clock.h"
-#include "common/protocol.h"
-#include "controller/fleet/agent_client.h"
+#include "tests/direct_agent.h"
 
 namespace plimsoll::tests {
 
@@ -51,36 +49,23 @@ struct FakeHaHost {
 };
 
 // Acts when a message comes: its instances write, and take locks, with each heartbeat.
-class FakeHaAgent final : public AgentClient {
+class FakeHaAgent final : public DirectAgent {
  public:
   FakeHaAgent(FakeHaHost& host, FakeStorage& storage, const Clock& clock, AgentListener& listener)
-      : host_(host), storage_(storage), clock_(clock), listener_(listener) {}
+      : DirectAgent(clock, listener), host_(host), storage_(storage) {}
 
   void Describe(v1::DescribeRequest request, int64_t /*timeout_ns*/) override {
-    v1::HostDescription description;
-    description.set_protocol_version(kProtocolVersion);
-    description.set_name(host_.name);
-    description.set_instance_id(host_.name);
-    for (const std::string& path : request.directories()) {
-      v1::DirectoryDescription& directory = *description.add_directories();
-      directory.set_path(path);
-      directory.set_free_bytes(uint64_t{1} << 40);
-      directory.set_device(1);
-    }
-    listener_.OnDescribed(std::move(description));
+    listener_.OnDescribed(DescriptionOf(host_.name, request));
   }
 
   void Probe(int count) override {
     if (host_.frozen || host_.off) return;
-    v1::ProbeBatch batch;
-    for (int i = 0; i < count; ++i) {
-      v1::ProbeResult& probe = *batch.add_probes();
+    AnswerProbes(count, [this](v1::ProbeResult& probe) {
       probe.set_sent_ns(clock_.Now().value);
       probe.set_agent_received_ns(Now());
       probe.set_agent_sent_ns(Now());
       probe.set_received_ns(clock_.Now().value);
-    }
-    listener_.OnProbes(std::move(batch));
+    });
   }
 
   void OpenSession() override {
@@ -154,12 +139,6 @@ class FakeHaAgent final : public AgentClient {
 
   int64_t Now() const { return clock_.Now().value + host_.clock_offset_ns; }
 
-  template <typename Fill>
-  void Answer(const Fill& fill) {
-    v1::AgentMessage message;
-    fill(message);
-    listener_.OnMessage(std::move(message));
-  }
   template <typename Fill>
   void Event(uint32_t number, uint32_t qm, const Fill& fill) {
     Answer([&](v1::AgentMessage& m) {
@@ -284,8 +263,6 @@ class FakeHaAgent final : public AgentClient {
 
   FakeHaHost& host_;
   FakeStorage& storage_;
-  const Clock& clock_;
-  AgentListener& listener_;
   bool open_ = false;
   std::map<uint32_t, Instance> instances_;
   std::map<uint32_t, uint64_t> last_;

@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/clock.h"
 #include "common/histogram.h"
-#include "common/protocol.h"
-#include "controller/fleet/agent_client.h"
+#include "tests/direct_agent.h"
 
 namespace plimsoll::tests {
 
@@ -76,28 +74,20 @@ struct FakeScript {
 // Everything that a fake agent was told, in order, in a word each: "prepare", "arm 0", "stop", "release".
 using FakeDiary = std::vector<std::string>;
 
-// Answers at once, on the thread that calls: the listener only queues.
-class FakeAgent final : public AgentClient {
+class FakeAgent final : public DirectAgent {
  public:
   FakeAgent(FakeScript& script, FakeDiary& diary, const Clock& clock, AgentListener& listener)
-      : script_(script), diary_(diary), clock_(clock), listener_(listener) {}
+      : DirectAgent(clock, listener), script_(script), diary_(diary) {}
 
   void Describe(v1::DescribeRequest request, int64_t /*timeout_ns*/) override {
     if (!script_.describe_error.ok()) {
       listener_.OnDescribed(script_.describe_error);
       return;
     }
-    v1::HostDescription description;
-    description.set_protocol_version(kProtocolVersion);
-    description.set_name(script_.name);
+    v1::HostDescription description = DescriptionOf(script_.name, request, script_.device);
     description.set_boot_id(script_.boot_id);
+    // Some are of one name.
     description.set_instance_id(absl::StrCat("instance-", reinterpret_cast<uintptr_t>(this)));
-    for (const std::string& path : request.directories()) {
-      v1::DirectoryDescription& directory = *description.add_directories();
-      directory.set_path(path);
-      directory.set_free_bytes(uint64_t{1} << 40);
-      directory.set_device(script_.device);
-    }
     listener_.OnDescribed(std::move(description));
   }
 
@@ -181,12 +171,8 @@ class FakeAgent final : public AgentClient {
   }
 
  private:
-  template <typename Fill>
-  void Answer(const Fill& fill) {
-    v1::AgentMessage message;
-    fill(message);
-    Give(std::move(message));
-  }
+  using DirectAgent::Answer;
+  using DirectAgent::AnswerProbes;
 
   void EndSession(const absl::Status& status) {
     if (!held_) return listener_.OnSessionClosed(status);
@@ -194,7 +180,7 @@ class FakeAgent final : public AgentClient {
   }
 
   // Keeps what comes after the listener had enough, as a transport that is not read from.
-  void Give(v1::AgentMessage message) {
+  void Give(v1::AgentMessage message) override {
     if (held_) {
       unread_.push_back(std::move(message));
     } else {
@@ -204,17 +190,14 @@ class FakeAgent final : public AgentClient {
 
   // The answers come now, whenever the probes were sent.
   void AnswerProbes(int count, int64_t sent_ns) {
-    v1::ProbeBatch batch;
-    for (int i = 0; i < count; ++i) {
-      v1::ProbeResult& probe = *batch.add_probes();
+    AnswerProbes(count, [&](v1::ProbeResult& probe) {
       probe.set_sent_ns(sent_ns);
       probe.set_agent_received_ns(clock_.Now().value + script_.clock_offset_ns);
       // A reply that was sent before its request came contradicts itself.
       probe.set_agent_sent_ns(clock_.Now().value + script_.clock_offset_ns -
                               (script_.contradictory_clock ? 1'000'000 : 0));
       probe.set_received_ns(clock_.Now().value);
-    }
-    listener_.OnProbes(std::move(batch));
+    });
   }
 
   void Answer(uint64_t id) {
@@ -334,8 +317,6 @@ class FakeAgent final : public AgentClient {
   std::optional<absl::Status> closed_unread_;
   FakeScript& script_;
   FakeDiary& diary_;
-  const Clock& clock_;
-  AgentListener& listener_;
   // Heartbeats after which an agent that gets on is done.
   static constexpr uint64_t kEnough = 10;
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
+#include "tests/direct_agent.h"
 
 namespace plimsoll::tests {
 namespace {
@@ -204,18 +205,9 @@ void SimulatedAgent::ExchangeProbe() {
 }
 
 v1::HostDescription SimulatedAgent::Describe(const v1::DescribeRequest& request) const {
-  v1::HostDescription description;
-  description.set_protocol_version(kProtocolVersion);
+  v1::HostDescription description = DescriptionOf(options_.name, request);
   description.set_version(kVersion);
-  description.set_name(options_.name);
-  description.set_instance_id(absl::StrCat("instance of ", options_.name));
   description.set_boot_id(options_.name);
-  for (const std::string& path : request.directories()) {
-    v1::DirectoryDescription& directory = *description.add_directories();
-    directory.set_path(path);
-    directory.set_free_bytes(uint64_t{1} << 40);
-    directory.set_device(1);
-  }
   return description;
 }
 
