@@ -289,11 +289,11 @@ int Main(int argc, char** argv) {
   app.add_option("--max-bytes", flags.max_bytes, "Refuse plans with more bytes of extents (default: no cap)")
       ->type_name("SIZE");
   app.add_option("--max-files", flags.max_files, "Refuse plans with more extents (default: no cap)")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
+      ->check(NumberFrom(uint64_t{1}, uint64_t{1'000'000'000}))
       ->type_name("N");
   app.add_option("--max-writers", flags.max_writers,
                  "Refuse plans with more writers and --cpu-load threads in total (default: no cap)")
-      ->check(CLI::Range(1U, 100'000U))
+      ->check(NumberFrom(1U, 100'000U))
       ->type_name("N");
   app.add_option("--max-duration", flags.max_duration,
                  "Refuse plans whose steps take longer in total, and stop a run at that limit (default: no cap)")
@@ -313,7 +313,7 @@ int Main(int argc, char** argv) {
                "Allow a non-loopback address without TLS: anyone who reaches it can write below the roots");
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str()
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+      ->check(OneOf({"debug", "info", "warn", "error"}));
   app.add_option("--stop-wait", flags.stop_wait, "On SIGTERM, time to wait for a storage call that does not return")
       ->capture_default_str()
       ->type_name("TIME");

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "common/tls/tls.h"
 
 namespace plimsoll {
@@ -23,6 +24,18 @@ std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error);
 
 // That `app` has no command of this name, with the nearest one, or none at all.
 std::string UnknownCommand(const CLI::App& app, const std::string& word);
+
+// Checks with messages of ours, which the parser puts after the option's name. Accepts one of `words`.
+CLI::Validator OneOf(const std::vector<std::string>& words);
+
+// Accepts a number of the range; `expected` ends the message: "expected a number above 0".
+CLI::Validator NumberIn(const CLI::Range& range, const std::string& expected);
+
+// Accepts a number from `least` to `most`.
+template <typename Number>
+CLI::Validator NumberFrom(Number least, Number most) {
+  return NumberIn(CLI::Range(least, most), absl::StrCat("from ", least, " to ", most));
+}
 
 // How to get the help of the command that the parser had reached: "plimsoll plan --help".
 std::string HelpCommand(const CLI::App& app);

@@ -41,16 +41,6 @@ std::string NeedsValue(const CLI::Option& option, const std::string& name) {
                                        : absl::StrCat(": ", type));
 }
 
-// The option of that name, of the command that the parser had reached or one around it; null where there is none.
-const CLI::Option* FindOption(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* each = &Innermost(app); each != nullptr; each = each->get_parent()) {
-    for (const CLI::Option* option : each->get_options()) {
-      if (option->get_name() == name) return option;
-    }
-  }
-  return nullptr;
-}
-
 // Whether it may be there once only.
 bool TakesOneValue(const CLI::Option& option) {
   return TakesValue(option) && option.get_items_expected_max() == 1 &&
@@ -91,48 +81,21 @@ std::string GivenTwice(const CLI::Option& option, const std::string& first, cons
                          : absl::StrCat(first, " and ", second, " are one option: ", way_out);
 }
 
-// The parser's words for what is wrong with one option, in ours; empty: they are others.
-std::string DescribeOption(const CLI::App& app, const std::string& words) {
-  constexpr char kRequired[] = " is required";
-  if (absl::EndsWith(words, kRequired)) {
-    const std::string name(absl::StripSuffix(words, kRequired));
-    const CLI::Option* option = FindOption(app, name);
-    if (option == nullptr || absl::StartsWith(name, "-")) return "";
-    std::string what = option->get_description();
-    if (!what.empty()) what[0] = absl::ascii_tolower(static_cast<unsigned char>(what[0]));
-    return absl::StrCat(absl::AsciiStrToUpper(name), " is missing", what.empty() ? "" : ": ", what);
-  }
-  constexpr char kExcludes[] = " excludes ";
-  if (const size_t at = words.find(kExcludes); at != std::string::npos && FindOption(app, words.substr(0, at))) {
-    return absl::StrCat(words.substr(0, at), " and ", words.substr(at + sizeof(kExcludes) - 1),
-                        " exclude each other: leave one of them out");
-  }
-  constexpr char kConvert[] = "Could not convert: ";
-  if (absl::StartsWith(words, kConvert)) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(words.substr(sizeof(kConvert) - 1), absl::MaxSplits(" = ", 1));
-    return parts.size() < 2 ? "" : absl::StrCat(parts[0], ": ", Quoted(parts[1]), " is not a number");
-  }
-  const std::vector<std::string> parts = absl::StrSplit(words, absl::MaxSplits(": ", 1));
-  const CLI::Option* option = parts.size() < 2 ? nullptr : FindOption(app, parts[0]);
-  if (option == nullptr) return "";
-  const std::string& why = parts[1];
-  if (absl::EndsWith(why, " missing") && absl::StrContains(why, " required ")) return NeedsValue(*option, parts[0]);
-  if (const size_t end = why.rfind(" not in {"); end != std::string::npos) {
-    const std::string value = why.substr(0, end);
-    return absl::StrCat(parts[0], ": ", Quoted(value), " is not a valid value: expected one of ",
-                        absl::StrJoin(Values(*option), ", "), ClosestHint(value, Values(*option)));
-  }
-  constexpr char kValue[] = "Value ";
-  constexpr char kRange[] = " not in range ";
-  if (const size_t end = why.rfind(kRange); end != std::string::npos && absl::StartsWith(why, kValue)) {
-    const std::string value = why.substr(sizeof(kValue) - 1, end - sizeof(kValue) + 1);
-    const std::string range = why.substr(end + sizeof(kRange) - 1);
-    double number = 0;
-    // CLI::PositiveNumber is the range up to the largest double.
-    return absl::StrCat(parts[0], ": ", Quoted(value),
-                        absl::SimpleAtod(value, &number) ? " is out of range" : " is not a number",
-                        ": expected a number ", range.size() > 100 ? "above 0" : absl::StrCat("from ", range));
+// What is wrong with a required argument that is missing, or with options that exclude each other; empty: it is
+// neither.
+std::string DescribeRequirements(const CLI::App& app) {
+  for (const CLI::Option* option : Innermost(app).get_options()) {
+    if (option->get_required() && option->count() == 0) {
+      const std::string name = option->get_name();
+      if (absl::StartsWith(name, "-")) return "";
+      std::string what = option->get_description();
+      if (!what.empty()) what[0] = absl::ascii_tolower(static_cast<unsigned char>(what[0]));
+      return absl::StrCat(absl::AsciiStrToUpper(name), " is missing", what.empty() ? "" : ": ", what);
+    }
+    for (const CLI::Option* other : option->get_excludes()) {
+      if (option->count() == 0 || other->count() == 0) continue;
+      return absl::StrCat(option->get_name(), " and ", other->get_name(), " exclude each other: leave one of them out");
+    }
   }
   return "";
 }
@@ -194,7 +157,6 @@ absl::StatusOr<std::vector<std::string>> PrepareWords(const CLI::App& app, std::
       absl::StrAppend(&words[i], "=", words[i + 1]);
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     }
-    // At the end of the line the parser's own error names it.
     const bool lacks = found.value ? found.value->empty()
                                    : TakesValue(option) && follows &&
                                          (words[i + 1].empty() || FindGiven(*command, words[i + 1]).option != nullptr);
@@ -203,7 +165,9 @@ absl::StatusOr<std::vector<std::string>> PrepareWords(const CLI::App& app, std::
       const auto [first, added] = given.emplace(&option, found.name);
       if (!added) return absl::InvalidArgumentError(GivenTwice(option, first->second, found.name));
     }
-    if (!found.value && TakesValue(option)) ++i;
+    if (found.value || !TakesValue(option)) continue;
+    if (!follows) return absl::InvalidArgumentError(NeedsValue(option, option.get_name()));
+    ++i;
   }
   return words;
 }
@@ -213,9 +177,34 @@ std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) 
   const bool of_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   std::string extras = of_extras || of_missing ? DescribeExtras(app) : "";
   if (!extras.empty()) return extras;
-  std::string of_option = DescribeOption(app, error.what());
-  if (!of_option.empty()) return of_option;
+  const bool of_excluded = dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr;
+  std::string requirements = of_missing || of_excluded ? DescribeRequirements(app) : "";
+  if (!requirements.empty()) return requirements;
+  // The parser itself converts flags, and numbers without a range; only its message has the option and the value.
+  const std::vector<std::string> parts = absl::StrSplit(error.what(), absl::MaxSplits(" = ", 1));
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && parts.size() == 2) {
+    return absl::StrCat(absl::StripPrefix(parts[0], "Could not convert: "), ": ", Quoted(parts[1]), " is not a number");
+  }
   return of_extras ? "too many arguments" : error.what();
+}
+
+CLI::Validator OneOf(const std::vector<std::string>& words) {
+  return {[words](const std::string& text) {
+            if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+            return absl::StrCat(Quoted(text), " is not a valid value: expected one of ", absl::StrJoin(words, ", "),
+                                ClosestHint(text, words));
+          },
+          absl::StrCat("{", absl::StrJoin(words, ","), "}")};
+}
+
+CLI::Validator NumberIn(const CLI::Range& range, const std::string& expected) {
+  return {[range, expected](const std::string& text) {
+            if (range(text).empty()) return std::string();
+            double number = 0;
+            return absl::StrCat(Quoted(text), absl::SimpleAtod(text, &number) ? " is out of range" : " is not a number",
+                                ": expected a number ", expected);
+          },
+          range.get_description()};
 }
 
 std::string HelpCommand(const CLI::App& app) {

@@ -96,7 +96,7 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
       ->type_name("HOW")
       ->group("Agents")
       ->capture_default_str()
-      ->check(CLI::IsMember(names));
+      ->check(OneOf(names));
   for (const LauncherKind* kind : kLaunchers) {
     for (const LaunchOption& option : kind->options) {
       const auto [value, is_new] = flags.launch.values.emplace(option.name, option.preset);
@@ -119,7 +119,7 @@ void AddColorOption(CLI::App& app, CommandLine& line) {
          "Colour verdicts, errors and the live table: auto (on a terminal, unless NO_COLOR is set), always or never; "
          "accepted anywhere on the command line")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+      ->check(OneOf({"auto", "always", "never"}));
 }
 
 std::vector<std::string> ColorFirst(const std::vector<std::string>& args) {
@@ -135,7 +135,7 @@ std::vector<std::string> ColorFirst(const std::vector<std::string>& args) {
       rest.push_back(args[i]);
       continue;
     }
-    // The last word has no value; the parser's error names it.
+    // The last word has no value; PrepareWords reports it.
     if (alone && i + 1 == args.size()) {
       rest.push_back(args[i]);
       break;

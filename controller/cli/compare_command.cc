@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/command_line/command_line.h"
 #include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
@@ -149,7 +150,7 @@ void CompareFlags::AddTo(CLI::App& command) {
       .add_option("--times", times,
                   "Latencies that are compared where all runs have a target rate: response (default), or service, the "
                   "time of the write call")
-      ->check(CLI::IsMember({"response", "service"}));
+      ->check(OneOf({"response", "service"}));
   command.add_flag("--json", json, "Print the comparison as JSON instead of text");
   AddOutputFile(command, "--csv", csv, "Also write the tables as CSV");
   AddOutputFile(command, "--html", html, "Also write an HTML page with charts");

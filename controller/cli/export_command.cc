@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/command_line/command_line.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -249,7 +250,8 @@ void AddExportCommand(CLI::App& app, CommandLine& line) {
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
   command->add_option("--format", flags->format, FormatsHelp())->required();
   command->add_option("--output", flags->output, OutputHelp());
-  command->add_option("--step", flags->step, "Export this step only (the first is 1)")->check(CLI::PositiveNumber);
+  command->add_option("--step", flags->step, "Export this step only (the first is 1)")
+      ->check(NumberIn(CLI::PositiveNumber, "above 0"));
   command->add_flag("--warmup", flags->warmup, "Include the warm-up's writes, marked as such");
   command->add_flag("--log-unix-epoch", flags->unix_epoch,
                     "Of fio-log: times in ms since 1970 instead of since the first step, as fio's option of that name");

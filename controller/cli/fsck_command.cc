@@ -127,7 +127,7 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
                "Agents, at least two (default: this machine alone, which tests nothing between hosts)");
   command->add_option("--level", flags->level, "Level of the checks: quick, standard or full")
       ->capture_default_str()
-      ->check(CLI::IsMember({"quick", "standard", "full"}));
+      ->check(OneOf({"quick", "standard", "full"}));
   command->add_option("--only", flags->only, "Run only these checks")->type_name("CHECKS");
   command->add_option("--lease", flags->lease, "An agent that receives no message for this long ends and cleans up")
       ->capture_default_str()

@@ -21,6 +21,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/command_line/command_line.h"
 #include "common/field_rules.h"
 #include "common/files.h"
 #include "common/status_macros.h"
@@ -406,16 +407,16 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->type_name("BYTES")
       ->capture_default_str();
   command->add_option("--numFiles,-n", options.num_files, "Files of a queue manager (LogPrimaryFiles)")
-      ->check(CLI::Range(1U, LargestOfWorkload(v1::LogWorkload::kNumFilesFieldNumber)))
+      ->check(NumberFrom(1U, LargestOfWorkload(v1::LogWorkload::kNumFilesFieldNumber)))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--duration,-t", options.duration_s, "Seconds for each block size")
-      ->check(CLI::Range(1U, 86'400U * 365))
+      ->check(NumberFrom(1U, 86'400U * 365))
       ->type_name("SECONDS")
       ->capture_default_str();
   AddOutputFile(*command, "--csvFile,-c", options.csv_file, "Also write mqldt's CSV to this file");
   command->add_option("--qm,-q", options.qm, "Queue managers, each in its own directory")
-      ->check(CLI::Range(1U, kMostQms))
+      ->check(NumberFrom(1U, kMostQms))
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--delay,-z", options.delay_us, "Pause after each write in microseconds")
@@ -423,12 +424,12 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
       ->type_name("US")
       ->capture_default_str();
   command->add_option("--alignment,-a", options.alignment_bytes, "Alignment of the buffers: 0, or up to 4096 bytes")
-      ->check(CLI::Range(0U, kBufferAlignment))
+      ->check(NumberFrom(0U, kBufferAlignment))
       ->type_name("BYTES");
   command
       ->add_option("--backgroundThreads,-p", options.background_threads,
                    "Threads that each keep a CPU busy during the run")
-      ->check(CLI::Range(0U, 1024U))
+      ->check(NumberFrom(0U, 1024U))
       ->type_name("N")
       ->capture_default_str();
   AddResultsOption(*command, flags->out);

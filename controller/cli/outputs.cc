@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/command_line/command_line.h"
 #include "common/posix.h"
 #include "common/units.h"
 #include "controller/render/json.h"
@@ -118,7 +119,7 @@ CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary) {
   return command
       .add_option("--summary", summary, "Print a short summary instead of the report: md (Markdown, for pull requests)")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"md"}));
+      ->check(OneOf({"md"}));
 }
 
 CLI::Option* AddFullFlag(CLI::App& command, bool& full) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/command_line/command_line.h"
 #include "common/files.h"
 #include "common/status_macros.h"
 #include "common/text.h"
@@ -194,7 +195,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
     absl::StrAppend(&about, names.empty() ? " " : "; ", plan_of.name, ": ", plan_of.about);
     names.emplace_back(plan_of.name);
   }
-  example->add_option("--ready", *ready, about)->type_name("NAME")->check(CLI::IsMember(names))->excludes(accept_flag);
+  example->add_option("--ready", *ready, about)->type_name("NAME")->check(OneOf(names))->excludes(accept_flag);
   example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
   example

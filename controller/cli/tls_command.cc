@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/command_line/command_line.h"
 #include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
@@ -311,7 +312,7 @@ void AddTlsCommand(CLI::App& app, CommandLine& line) {
       ->type_name("NAME");
   init->add_option("--days", flags->days, "Validity of the certificates")
       ->capture_default_str()
-      ->check(CLI::Range(1, kMaxDays))
+      ->check(NumberFrom(1, kMaxDays))
       ->type_name("N");
   init->footer("Example:\n  plimsoll tls init certificates --hosts node[1-4],10.0.0.5 --controller ops");
   init->callback([flags, &line] { line.action = [flags, &line] { return Init(*flags, line); }; });

@@ -63,13 +63,13 @@ void LeaveArrivalsToPacedHosts(v1::TestPlan& load) {
 }
 
 // What keeps a plan from showing anything about the storage.
-void AddUnsyncedHosts(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+void AddUnsyncedHosts(const v1::TestPlan& plan, std::vector<PlanProblem>& problems) {
   for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
     if (EffectiveWorkload(plan, host).sync() != v1::SYNC_MODE_NONE) continue;
     const bool own = host < plan.hosts_size() && plan.hosts(host).workload().has_sync();
-    problems.push_back(absl::StrCat("--sync (workload.sync) none",
-                                    own ? absl::StrCat(" on ", ShortAddress(plan.hosts(host).address())) : "",
-                                    " measures memory, not storage; use dsync, as MQ's logger does"));
+    problems.emplace_back(PlanKey("workload.sync"), " none",
+                          own ? absl::StrCat(" on ", ShortAddress(plan.hosts(host).address())) : "",
+                          " measures memory, not storage; use dsync, as MQ's logger does");
     if (!own) return;
   }
 }
@@ -184,24 +184,26 @@ uint64_t LargestWriteOf(const v1::TestPlan& plan) {
 namespace {
 
 // What keeps the plan from being an acceptance, beyond the problems of its parts' plans.
-std::vector<std::string> OwnProblems(const v1::TestPlan& plan) {
-  std::vector<std::string> problems;
-  const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
+std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems;
+  const auto add = [&problems](const auto&... parts) { problems.emplace_back(parts...); };
   if (RunKindOf(plan) != RunKind::kAccept)
-    add("ha and accept are both given: a plan is either a drill or an acceptance");
+    add(PlanKey("ha"), " and ", PlanKey("accept"), " are both given: a plan is either a drill or an acceptance");
   const auto& parts = plan.accept().parts();
   if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
-    add("--parts (accept.parts): a part is listed twice; list each once");
+    add(PlanKey("accept.parts"), ": a part is listed twice; list each once");
   }
   if (plan.keep_files()) {
-    add("--keep-files (keep_files): an acceptance prepares and removes its files for each part; leave it out");
+    add(PlanKey("keep_files"), ": an acceptance prepares and removes its files for each part; leave it out");
   }
   const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
   const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  const bool placed = HasPlacement(plan);
   if (load || limit) AddUnsyncedHosts(plan, problems);
   if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() > kMostCheckedHosts) {
-    add("--parts (accept.parts): fsck checks at most ", kMostCheckedHosts, " hosts, and there are ", plan.hosts_size(),
-        "; leave fsck out of --parts (accept.parts), and run `plimsoll fsck` on some of them");
+    add(PlanKey("accept.parts"), ": fsck checks at most ", kMostCheckedHosts, " ", PlanKey("hosts"), ", and there are ",
+        plan.hosts_size(), "; leave fsck out of ", PlanKey("accept.parts"),
+        ", and run `plimsoll fsck` on some of them");
   }
   // One that cannot be read, or bounds the wrong side, is named by its own check.
   const bool all_read = std::all_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
@@ -209,72 +211,76 @@ std::vector<std::string> OwnProblems(const v1::TestPlan& plan) {
     return criterion.ok() && !IsReversed(*criterion);
   });
   if (load && plan.criteria().empty()) {
-    add("--require (criteria) is missing: an acceptance needs a limit to accept by, such as p99<10ms");
+    add(PlanKey("criteria"), " is missing: an acceptance needs a limit to accept by, such as p99<10ms");
   } else if (limit && all_read && SearchPlanOf(plan).criteria().empty()) {
-    add("--require (criteria): the search for the limit needs a latency or stalls, such as p99<10ms; or leave limit "
-        "out "
-        "of --parts (accept.parts)");
+    add(PlanKey("criteria"),
+        ": the search for the limit needs a latency or stalls, such as p99<10ms; or leave limit out of ",
+        PlanKey("accept.parts"));
   } else if (all_read && HasClosedLoop(plan) && !LimitsStalls(plan)) {
-    add("--require (criteria): without --rate (workload.rate), percentiles hardly show a queue manager that hangs, as "
-        "it "
-        "writes nothing meanwhile; add a limit for its longest write or for stalls, such as max<500ms or stalls==0, or "
-        "set the rate");
+    add(PlanKey("criteria"), ": without ", PlanKey("workload.rate"),
+        ", percentiles hardly show a queue manager that hangs, as it writes nothing meanwhile; add a limit for its "
+        "longest write or for stalls, such as max<500ms or stalls==0, or set the rate");
   }
   if (load && plan.until_steady_ns() == 0 && plan.duration_ns() < kLeastSteadyNs) {
-    add("--duration (duration) ", FormatReadableDuration(plan.duration_ns()),
-        " is too short to be steady: use 5s or more", HasPlacement(plan) ? "" : ", or --until-steady (until_steady)");
+    add(PlanKey("duration"), " ", FormatReadableDuration(plan.duration_ns()),
+        " is too short to be steady: use 5s or more",
+        placed ? PlanKey("", "") : PlanKey("until_steady", ", or --until-steady (until_steady)"));
   }
   const double random = RandomWritesPerSecond(LoadPlanOf(plan));
   const double seconds = static_cast<double>(plan.duration_ns()) / static_cast<double>(kNsPerSecond);
   if (load && problems.empty() && plan.until_steady_ns() == 0 && random > 0 && random * seconds < kLeastRandomWrites) {
-    add("--duration (duration) ", FormatReadableDuration(plan.duration_ns()), " is too short for ",
+    add(PlanKey("duration"), " ", FormatReadableDuration(plan.duration_ns()), " is too short for ",
         absl::StrFormat("%.4g", random),
         " writes/s in all that start at random: chance alone makes their rate unsteady; use ",
         static_cast<int64_t>(std::ceil(kLeastRandomWrites / random)), "s or more",
-        HasPlacement(plan) ? "" : ", --until-steady (until_steady)", ", or --arrival even (workload.arrival)");
+        placed ? PlanKey("", "") : PlanKey("until_steady", ", --until-steady (until_steady)"), ", or ",
+        PlanKey("workload.arrival", "--arrival even (workload.arrival)"));
   }
   if (limit && plan.block_size_bytes_size() > 1) {
-    add("--bsize (block_size): the search for the limit takes one block size; accept each with a plan of its own, or "
-        "leave limit out of --parts (accept.parts)");
+    add(PlanKey("block_size"),
+        ": the search for the limit takes one block size; accept each with a plan of its own, or leave limit out of ",
+        PlanKey("accept.parts"));
   }
   constexpr char kOneDirectory[] =
-      ": an acceptance is of one directory that all queue managers use; accept each directory by itself, with --dir "
-      "(workload.dir)";
+      ": an acceptance is of one directory that all queue managers use; accept each directory by itself, with ";
   for (int number = 0; number < plan.placement_size(); ++number) {
     if (!plan.placement(number).has_dir()) continue;
-    add("placement[", number + 1, "].dir", kOneDirectory);
+    add(PlanKey(absl::StrCat("placement[", number + 1, "].dir")), kOneDirectory, PlanKey("workload.dir"));
     break;
   }
-  for (int host = 0; !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
+  for (int host = 0; !placed && host < std::max(1, plan.hosts_size()); ++host) {
     if (EffectiveWorkload(plan, host).qm_dirs().empty()) continue;
-    add("--qm-dirs (workload.qm_dirs)", kOneDirectory);
+    add(PlanKey("workload.qm_dirs"), kOneDirectory, PlanKey("workload.dir"));
     break;
   }
   for (int host = 0; HasPart(plan, v1::ACCEPT_PART_FSCK) && host < plan.hosts_size(); ++host) {
     const std::string dir = EffectiveWorkload(plan, host).dir();
     if (dir == EffectiveWorkload(plan, 0).dir()) continue;
-    add("--dir (workload.dir) on ", plan.hosts(host).address(),
+    add(PlanKey("workload.dir"), " on ", plan.hosts(host).address(),
         ": fsck checks one directory that all hosts share, and ", dir, " is not ", EffectiveWorkload(plan, 0).dir(),
-        "; leave fsck out of --parts (accept.parts)");
+        "; leave fsck out of ", PlanKey("accept.parts"));
     break;
   }
   return problems;
 }
 
 // Beyond that the problems of its parts' plans.
-std::vector<std::string> AcceptPlanProblems(const v1::TestPlan& plan) {
-  std::vector<std::string> problems = OwnProblems(plan);
+std::vector<PlanProblem> AcceptPlanProblems(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems = OwnProblems(plan);
   if (RunKindOf(plan) != RunKind::kAccept) return problems;
   const bool has_search = problems.empty() && HasPart(plan, v1::ACCEPT_PART_LIMIT);
   // The parts are checked as what they are: a run and a search.
-  for (std::string& problem : PlanProblems(LoadPlanOf(plan))) problems.push_back(std::move(problem));
+  for (PlanProblem& problem : PlanProblems(LoadPlanOf(plan))) problems.push_back(std::move(problem));
   if (!has_search) return problems;
   const v1::TestPlan search = SearchPlanOf(plan);
   if (search.criteria().empty()) return problems;  // what is wrong with them is named
-  for (const std::string& problem : PlanProblems(search)) {
-    problems.push_back(
-        absl::StrReplaceAll(problem, {{FieldName<v1::TestPlan>(v1::TestPlan::kDurationNsFieldNumber),
-                                       FieldName<v1::AcceptPlan>(v1::AcceptPlan::kSearchStepNsFieldNumber)}}));
+  const PlanKey duration("duration");
+  const PlanKey step("accept.search_step");
+  for (PlanProblem& problem : PlanProblems(search)) {
+    if (problem.key == duration.key) problem.key = step.key;
+    std::replace(problem.mentions.begin(), problem.mentions.end(), duration.key, step.key);
+    problem.text = absl::StrReplaceAll(problem.text, {{duration.text, step.text}});
+    problems.push_back(std::move(problem));
   }
   return problems;
 }

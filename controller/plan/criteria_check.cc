@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,13 +22,16 @@ namespace {
 
 // A trend needs five whole seconds (MakeTrend), a worst second one.
 constexpr int64_t kLeastTrendNs = 5 * kNsPerSecond;
-constexpr char kDuration[] = "--duration (duration)";
-constexpr char kRequire[] = "--require (criteria)";
 
-std::string WrongSide(const std::string& text, const std::string& meant, bool lower_is_better) {
-  return absl::StrCat(kRequire, ": ", Quoted(text),
-                      lower_is_better ? " is a lower bound, and lower" : " is an upper bound, and higher",
-                      " values are better: did you mean ", Quoted(meant), "?");
+// About a criterion of the plan.
+template <typename... Parts>
+PlanProblem CriterionProblem(const std::string& criterion, const Parts&... parts) {
+  return PlanProblem(PlanKey("criteria"), ": ", Quoted(criterion), parts...);
+}
+
+PlanProblem WrongSide(const std::string& text, const std::string& meant, bool lower_is_better) {
+  return CriterionProblem(text, lower_is_better ? " is a lower bound, and lower" : " is an upper bound, and higher",
+                          " values are better: did you mean ", Quoted(meant), "?");
 }
 
 // The most writes per second that the workload's rate or delay lets one queue manager make; 0: neither bounds them.
@@ -55,8 +59,8 @@ class CriteriaChecker {
     step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
   }
 
-  // Why no run of the plan could show that the criterion is met; empty: one could.
-  std::string Undecidable(const Criterion& criterion) const {
+  // Why no run of the plan could show that the criterion is met; nothing: one could.
+  std::optional<PlanProblem> Undecidable(const Criterion& criterion) const {
     switch (criterion.metric) {
       case Metric::kPercentile:
         return ThinPercentile(criterion);
@@ -64,10 +68,11 @@ class CriteriaChecker {
       case Metric::kMinBytesPerSecond:
         return TooShort(criterion, kNsPerSecond);
       case Metric::kSteady:
-        if (step_ns_ >= kLeastTrendNs) return "";
-        return absl::StrCat(kDuration, " ", FormatReadableDuration(step_ns_), " is too short to be steady: use ",
-                            FormatReadableDuration(kLeastTrendNs), " or more",
-                            HasPlacement(plan_) ? "" : ", or --until-steady (until_steady)");
+        if (step_ns_ >= kLeastTrendNs) return std::nullopt;
+        return PlanProblem(
+            PlanKey("duration"), " ", FormatReadableDuration(step_ns_), " is too short to be steady: use ",
+            FormatReadableDuration(kLeastTrendNs), " or more",
+            HasPlacement(plan_) ? PlanKey("", "") : PlanKey("until_steady", ", or --until-steady (until_steady)"));
       case Metric::kDriftIops:
       case Metric::kDriftLatency:
         return TooShort(criterion, kLeastTrendNs);
@@ -94,7 +99,7 @@ class CriteriaChecker {
       case Metric::kNfsRetransmits:
         break;
     }
-    return "";
+    return std::nullopt;
   }
 
  private:
@@ -125,63 +130,68 @@ class CriteriaChecker {
                        [](const v1::HostSpec& host) { return host.workload().arrival() == v1::ARRIVAL_POISSON; });
   }
 
-  std::string ThinPercentile(const Criterion& criterion) const {
+  std::optional<PlanProblem> ThinPercentile(const Criterion& criterion) const {
     const double rate = LeastWritesPerSecond(criterion.scope);
     const double needed = kNeededBeyond / (1 - criterion.percentile / 100);
     const double seconds = static_cast<double>(step_ns_) / static_cast<double>(kNsPerSecond);
     const double writes = rate * seconds;
     // Rounding decides nothing here, nor does chance: the report does.
     const double by_chance = ArrivesAtRandom() ? 3 * std::sqrt(writes) : 0;
-    if (rate <= 0 || std::max(writes + 1, writes / 0.99) + by_chance >= needed) return "";
-    return absl::StrFormat(
-        "%s %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or more", kDuration,
-        FormatReadableDuration(step_ns_), criterion.text, writes, rate, needed, std::ceil(1.02 * needed / rate));
+    if (rate <= 0 || std::max(writes + 1, writes / 0.99) + by_chance >= needed) return std::nullopt;
+    return PlanProblem(
+        PlanKey("duration"),
+        absl::StrFormat(" %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or more",
+                        FormatReadableDuration(step_ns_), criterion.text, writes, rate, needed,
+                        std::ceil(1.02 * needed / rate)));
   }
 
-  std::string TooShort(const Criterion& criterion, int64_t least_ns) const {
-    if (step_ns_ >= least_ns) return "";
-    return absl::StrCat(kDuration, " ", FormatReadableDuration(step_ns_), " is too short for ", criterion.text,
-                        ": use ", FormatReadableDuration(least_ns), " or more");
+  std::optional<PlanProblem> TooShort(const Criterion& criterion, int64_t least_ns) const {
+    if (step_ns_ >= least_ns) return std::nullopt;
+    return PlanProblem(PlanKey("duration"), " ", FormatReadableDuration(step_ns_), " is too short for ", criterion.text,
+                       ": use ", FormatReadableDuration(least_ns), " or more");
   }
 
-  std::string WithoutRate(const Criterion& criterion) const {
-    if (HasPlacement(plan_)) return "";
+  std::optional<PlanProblem> WithoutRate(const Criterion& criterion) const {
+    if (HasPlacement(plan_)) return std::nullopt;
     for (const v1::LogWorkload& workload : workloads_) {
-      if (workload.rate_per_second() > 0) return "";
+      if (workload.rate_per_second() > 0) return std::nullopt;
     }
-    return absl::StrCat(kRequire, ": ", Quoted(criterion.text),
-                        " is about a target rate, and there is none: give --rate (workload.rate)");
+    return CriterionProblem(criterion.text, " is about a target rate, and there is none: give ",
+                            PlanKey("workload.rate"));
   }
 
   // Stalls are as long as --stall at least: without one, the longest may still have been that long.
-  std::string BelowStall(const Criterion& criterion) const {
+  std::optional<PlanProblem> BelowStall(const Criterion& criterion) const {
     const int64_t stall_ns = plan_.has_stall_ns() ? plan_.stall_ns() : kUsualStallNs;
     if (criterion.comparison == Comparison::kGreater || criterion.comparison == Comparison::kGreaterOrEqual ||
         Fulfils(criterion, static_cast<double>(stall_ns))) {
-      return "";
+      return std::nullopt;
     }
-    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), ": of stalls below ", FormatReadableDuration(stall_ns),
-                        " (--stall) no length is known; require stalls==0, or use a longer limit",
-                        plan_.has_stall_ns() ? "" : ", or --stall");
+    return CriterionProblem(
+        criterion.text, ": of stalls below ", FormatReadableDuration(stall_ns), " (", PlanKey("stall", "--stall"),
+        ") no length is known; require stalls==0, or use a longer limit", plan_.has_stall_ns() ? "" : ", or --stall");
   }
 
-  std::string AmongOne(const Criterion& criterion) const {
-    if (HasPlacement(plan_)) return "";  // which refuses it
+  std::optional<PlanProblem> AmongOne(const Criterion& criterion) const {
+    if (HasPlacement(plan_)) return std::nullopt;  // which refuses it
     uint64_t qms = 0;
     for (const v1::LogWorkload& workload : workloads_) qms += workload.qm();
     const bool of_hosts = criterion.scope == CriterionScope::kHost;
-    if ((of_hosts ? workloads_.size() : qms) > 1) return "";
-    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), " compares ", of_hosts ? "hosts" : "queue managers",
-                        ", and there is one: leave it out, or give ",
-                        of_hosts ? "more --hosts" : "more --qm (workload.qm) or --hosts");
+    if ((of_hosts ? workloads_.size() : qms) > 1) return std::nullopt;
+    const PlanKey hosts("hosts", "--hosts");
+    if (of_hosts) {
+      return CriterionProblem(criterion.text, " compares hosts, and there is one: leave it out, or give more ", hosts);
+    }
+    return CriterionProblem(criterion.text, " compares queue managers, and there is one: leave it out, or give more ",
+                            PlanKey("workload.qm"), " or ", hosts);
   }
 
-  std::string MoreHosts(const Criterion& criterion) const {
+  std::optional<PlanProblem> MoreHosts(const Criterion& criterion) const {
     const auto hosts = static_cast<double>(workloads_.size());
-    if (HasPlacement(plan_)) return "";  // which refuses it
-    if (Fulfils(criterion, hosts) || criterion.limit < hosts) return "";
-    return absl::StrCat(kRequire, ": ", Quoted(criterion.text), " asks for more hosts than there are (",
-                        workloads_.size(), "): lower it, or give more --hosts");
+    if (HasPlacement(plan_)) return std::nullopt;  // which refuses it
+    if (Fulfils(criterion, hosts) || criterion.limit < hosts) return std::nullopt;
+    return CriterionProblem(criterion.text, " asks for more hosts than there are (", workloads_.size(),
+                            "): lower it, or give more ", PlanKey("hosts", "--hosts"));
   }
 
   const v1::TestPlan& plan_;
@@ -192,19 +202,19 @@ class CriteriaChecker {
 
 }  // namespace
 
-std::vector<std::string> CriteriaProblems(const v1::TestPlan& plan) {
-  std::vector<std::string> problems;
+std::vector<PlanProblem> CriteriaProblems(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems;
   for (const std::string& text : plan.criteria()) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
     if (!criterion.ok()) {
-      problems.push_back(absl::StrCat(kRequire, ": ", std::string(criterion.status().message())));
+      problems.emplace_back(PlanKey("criteria"), ": ", std::string(criterion.status().message()));
       continue;
     }
     const auto& blocks = plan.block_size_bytes();
     const uint64_t wanted_bytes = criterion->block_size_bytes;
     if (wanted_bytes != 0 && std::find(blocks.begin(), blocks.end(), wanted_bytes) == blocks.end()) {
-      problems.push_back(absl::StrCat(kRequire, ": ", Quoted(text), " applies to blocks of ", FormatSize(wanted_bytes),
-                                      ", which --bsize (block_size) does not list"));
+      problems.push_back(CriterionProblem(text, " applies to blocks of ", FormatSize(wanted_bytes), ", which ",
+                                          PlanKey("block_size"), " does not list"));
     }
     if (!IsReversed(*criterion)) continue;
     problems.push_back(WrongSide(text, Reversed(*criterion).text, InfoOf(criterion->metric).better == Better::kLower));
@@ -212,31 +222,31 @@ std::vector<std::string> CriteriaProblems(const v1::TestPlan& plan) {
   return problems;
 }
 
-std::vector<std::string> UndecidableCriteria(const v1::TestPlan& plan) {
-  std::vector<std::string> problems;
+std::vector<PlanProblem> UndecidableCriteria(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems;
   const CriteriaChecker checker(plan);
   for (const std::string& text : plan.criteria()) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
     if (!criterion.ok() || IsReversed(*criterion)) continue;
-    std::string problem = checker.Undecidable(*criterion);
-    if (!problem.empty()) problems.push_back(std::move(problem));
+    std::optional<PlanProblem> problem = checker.Undecidable(*criterion);
+    if (problem.has_value()) problems.push_back(*std::move(problem));
   }
   return problems;
 }
 
-std::vector<std::string> HaCriteriaProblems(const v1::TestPlan& plan) {
-  std::vector<std::string> problems;
+std::vector<PlanProblem> HaCriteriaProblems(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems;
   const bool any_takeover = AnyTakeover(plan.ha());
   for (const std::string& text : plan.criteria()) {
     const absl::StatusOr<HaCriterion> criterion = ParseHaCriterion(text);
     if (!criterion.ok()) {
-      problems.push_back(absl::StrCat(kRequire, ": ", std::string(criterion.status().message())));
+      problems.emplace_back(PlanKey("criteria"), ": ", std::string(criterion.status().message()));
     } else if (const std::string meant = UpperBound(*criterion); !meant.empty()) {
       problems.push_back(WrongSide(text, meant, true));
     } else if (InfoOf(criterion->metric).is_time && !any_takeover) {
-      problems.push_back(absl::StrCat(kRequire, ": ", Quoted(text),
-                                      " is about takeovers, and none of the faults makes a standby take over: leave it "
-                                      "out, or add another --fault (ha.faults), such as kill"));
+      problems.push_back(CriterionProblem(
+          text, " is about takeovers, and none of the faults makes a standby take over: leave it out, or add another ",
+          PlanKey("ha.faults"), ", such as kill"));
     }
   }
   return problems;

@@ -61,120 +61,113 @@ std::string OptionsFor(v1::HaFaultKind fault) {
   return options;
 }
 
-void CheckPairs(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+void CheckPairs(const v1::TestPlan& plan, std::vector<PlanProblem>& problems) {
   if (plan.ha().pairs().empty()) {
-    problems.emplace_back("--pairs (ha.pairs) is missing: name pairs of hosts, such as node1+node2");
+    problems.emplace_back(PlanKey("ha.pairs"), " is missing: name pairs of hosts, such as node1+node2");
   }
   std::set<std::string> seen;
   for (const std::string& pair : plan.ha().pairs()) {
     const std::vector<std::string> hosts = PairHosts(pair);
     if (hosts.size() != 2 || hosts[0].empty() || hosts[1].empty()) {
-      problems.push_back(
-          absl::StrCat("--pairs (ha.pairs): ", Quoted(pair), " is not a pair of hosts: write node1+node2"));
+      problems.emplace_back(PlanKey("ha.pairs"), ": ", Quoted(pair), " is not a pair of hosts: write node1+node2");
       continue;
     }
     for (const std::string& host : hosts) {
       if (seen.insert(host).second) continue;
-      problems.push_back(absl::StrCat("--pairs (ha.pairs): ", host, " is listed twice; a host belongs to one pair"));
+      problems.emplace_back(PlanKey("ha.pairs"), ": ", host, " is listed twice; a host belongs to one pair");
     }
   }
   for (const v1::HostSpec& host : plan.hosts()) {
     if (seen.contains(host.address())) continue;
-    problems.push_back(absl::StrCat("hosts: ", host.address(), " is in none of the pairs; add it, or leave it out"));
+    problems.emplace_back(PlanKey("hosts"), ": ", host.address(), " is in none of the pairs; add it, or leave it out");
   }
   const uint32_t most = LargestOfWorkload(v1::LogWorkload::kQmFieldNumber);
   if (uint64_t{plan.workload().qm()} * static_cast<uint64_t>(plan.ha().pairs_size()) > most) {
-    problems.push_back(absl::StrCat("--qm (workload.qm) times the pairs is more than ", most));
+    problems.emplace_back(PlanKey("workload.qm"), " times the pairs is more than ", most);
   }
 }
 
-void CheckLog(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+void CheckLog(const v1::TestPlan& plan, std::vector<PlanProblem>& problems) {
   if (plan.block_size_bytes_size() != 1 || plan.block_size_bytes(0) % kStampedPageBytes != 0 ||
       plan.block_size_bytes(0) == 0) {
-    problems.push_back(absl::StrCat("--bsize (block_size): a drill writes blocks of one size, a multiple of ",
-                                    FormatSize(kStampedPageBytes)));
+    problems.emplace_back(PlanKey("block_size"), ": a drill writes blocks of one size, a multiple of ",
+                          FormatSize(kStampedPageBytes));
   }
   for (int host = 0; host < plan.hosts_size(); ++host) {
     const v1::LogWorkload workload = EffectiveWorkload(plan, host);
     if (!workload.qm_dirs().empty()) {
-      problems.emplace_back(
-          "--qm-dirs (workload.qm_dirs): a drill writes below one directory that both hosts of a pair share; give "
-          "--dir "
-          "(workload.dir), and run a drill for each directory");
+      problems.emplace_back(PlanKey("workload.qm_dirs"),
+                            ": a drill writes below one directory that both hosts of a pair share; give ",
+                            PlanKey("workload.dir"), ", and run a drill for each directory");
       return;
     }
     if (workload.qm() != plan.workload().qm() || workload.file_size_bytes() != plan.workload().file_size_bytes() ||
         workload.num_files() != plan.workload().num_files()) {
-      problems.push_back(absl::StrCat("hosts: ", plan.hosts(host).address(),
-                                      " has a qm, file_size or num_files of its own; both hosts of a pair use the same "
-                                      "logs, set it for all"));
+      problems.emplace_back(
+          PlanKey("hosts"), ": ", plan.hosts(host).address(),
+          " has a qm, file_size or num_files of its own; both hosts of a pair use the same logs, set it for all");
     }
     for (const uint64_t block_bytes : plan.block_size_bytes()) {
       if (block_bytes == 0 || workload.file_size_bytes() % block_bytes == 0) continue;
-      problems.push_back(absl::StrCat("--file-size (workload.file_size) ", FormatSize(workload.file_size_bytes()),
-                                      " is not a multiple of the block size ", FormatSize(block_bytes)));
+      problems.emplace_back(PlanKey("workload.file_size"), " ", FormatSize(workload.file_size_bytes()),
+                            " is not a multiple of the block size ", FormatSize(block_bytes));
       return;
     }
     if (workload.sync() == v1::SYNC_MODE_NONE) {
-      problems.emplace_back("--sync (workload.sync) none acknowledges what is not durable; use dsync");
+      problems.emplace_back(PlanKey("workload.sync"), " none acknowledges what is not durable; use dsync");
       return;
     }
     if (workload.direct() == v1::DIRECT_MODE_OFF) {
-      problems.emplace_back(
-          "--direct (workload.direct) off: a takeover must read the log past the cache; leave it at auto");
+      problems.emplace_back(PlanKey("workload.direct"),
+                            " off: a takeover must read the log past the cache; leave it at auto");
       return;
     }
   }
   const std::string& data_dir = plan.ha().data_dir();
   if (!data_dir.empty() && data_dir[0] != '/') {
-    problems.push_back(
-        absl::StrCat("--data-dir (ha.data_dir) ", Quoted(data_dir), " is not absolute: begin it with '/'"));
+    problems.emplace_back(PlanKey("ha.data_dir"), " ", Quoted(data_dir), " is not absolute: begin it with '/'");
   }
 }
 
-void CheckTimes(const v1::TestPlan& plan, std::vector<std::string>& problems) {
+void CheckTimes(const v1::TestPlan& plan, std::vector<PlanProblem>& problems) {
   if (plan.lease_ns() <= TakeoverWaitNs(plan.ha())) {
-    problems.push_back(
-        absl::StrCat("--lease (lease) ", FormatReadableDuration(plan.lease_ns()),
-                     " is not more than a second longer than --takeover-limit (ha.takeover_limit) ",
-                     FormatReadableDuration(plan.ha().takeover_limit_ns()),
-                     ": the lease would stop an old active instance that storage must keep out; use a longer lease"));
+    problems.emplace_back(
+        PlanKey("lease"), " ", FormatReadableDuration(plan.lease_ns()), " is not more than a second longer than ",
+        PlanKey("ha.takeover_limit"), " ", FormatReadableDuration(plan.ha().takeover_limit_ns()),
+        ": the lease would stop an old active instance that storage must keep out; use a longer lease");
   }
   if (plan.ha().restore_limit_ns() <= plan.lease_ns()) {
-    problems.push_back(absl::StrCat("--restore-limit (ha.restore_limit) ",
-                                    FormatReadableDuration(plan.ha().restore_limit_ns()),
-                                    " is not longer than --lease (lease) ", FormatReadableDuration(plan.lease_ns()),
-                                    ": a host cannot return before the lease of its earlier session is over; use a "
-                                    "longer limit"));
+    problems.emplace_back(PlanKey("ha.restore_limit"), " ", FormatReadableDuration(plan.ha().restore_limit_ns()),
+                          " is not longer than ", PlanKey("lease"), " ", FormatReadableDuration(plan.lease_ns()),
+                          ": a host cannot return before the lease of its earlier session is over; use a longer limit");
   }
 }
 
-void CheckCommands(const v1::HaPlan& plan, std::vector<std::string>& problems) {
+void CheckCommands(const v1::HaPlan& plan, std::vector<PlanProblem>& problems) {
   std::set<v1::HaFaultKind> given;
   for (const v1::HaFaultCommands& commands : plan.commands()) {
     const std::string word = HaFaultWord(commands.fault());
     if (!NeedsCommands(commands.fault())) {
-      problems.push_back(absl::StrCat("ha.commands: ", word, " takes no commands: the agents do it"));
+      problems.emplace_back(PlanKey("ha.commands"), ": ", word, " takes no commands: the agents do it");
     }
     if (!given.insert(commands.fault()).second) {
-      problems.push_back(absl::StrCat("ha.commands: ", word, " is given twice"));
+      problems.emplace_back(PlanKey("ha.commands"), ": ", word, " is given twice");
     }
     if (commands.do_().empty() || commands.do_(0).empty()) {
-      problems.push_back(absl::StrCat("ha.commands: ", word, " has no 'do': list the program and its arguments"));
+      problems.emplace_back(PlanKey("ha.commands"), ": ", word, " has no 'do': list the program and its arguments");
     }
     for (const auto* list : {&commands.do_(), &commands.undo()}) {
       if (list->empty() || !absl::StrContains(list->Get(0), " ")) continue;
-      problems.push_back(
-          absl::StrCat("ha.commands: ", Quoted(list->Get(0)),
-                       " is not a program: commands run without a shell; list the program and its arguments"));
+      problems.emplace_back(PlanKey("ha.commands"), ": ", Quoted(list->Get(0)),
+                            " is not a program: commands run without a shell; list the program and its arguments");
     }
   }
   for (const int fault : plan.faults()) {
     const auto kind = static_cast<v1::HaFaultKind>(fault);
     if (!NeedsCommands(kind) || given.contains(kind)) continue;
-    problems.push_back(absl::StrCat("--fault (ha.faults) ", HaFaultWord(kind),
-                                    " needs commands: set them in ha.commands of a plan, or pass options:",
-                                    OptionsFor(kind), " --allow-commands (docs/ha.md)"));
+    problems.emplace_back(PlanKey("ha.faults"), " ", HaFaultWord(kind), " needs commands: set them in ",
+                          PlanKey("ha.commands"), " of a plan, or pass options:", OptionsFor(kind),
+                          " --allow-commands (docs/ha.md)");
   }
 }
 
@@ -360,13 +353,13 @@ void FillHaDefaults(v1::TestPlan& plan) {
   }
 }
 
-std::vector<std::string> HaPlanProblems(const v1::TestPlan& plan) {
-  std::vector<std::string> problems;
+std::vector<PlanProblem> HaPlanProblems(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems;
   CheckPairs(plan, problems);
   CheckLog(plan, problems);
   CheckTimes(plan, problems);
   CheckCommands(plan.ha(), problems);
-  for (std::string& problem : HaCriteriaProblems(plan)) problems.push_back(std::move(problem));
+  for (PlanProblem& problem : HaCriteriaProblems(plan)) problems.push_back(std::move(problem));
   return problems;
 }
 

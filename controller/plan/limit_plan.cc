@@ -49,12 +49,13 @@ v1::LogStep FirstProbe(const v1::TestPlan& plan) {
   return step;
 }
 
-std::vector<std::string> LimitPlanProblems(const v1::TestPlan& plan) {
-  std::vector<std::string> problems;
+std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
+  std::vector<PlanProblem> problems;
   if (HasPlacement(plan)) return problems;  // which refuses it
-  const auto add = [&problems](const auto&... parts) { problems.push_back(absl::StrCat(parts...)); };
-  const std::string criteria = FieldName<v1::TestPlan>(v1::TestPlan::kCriteriaFieldNumber);
-  if (RunKindOf(plan) != RunKind::kLimit) add("ha and limit are both given: a plan is either a drill or a search");
+  const auto add = [&problems](const auto&... parts) { problems.emplace_back(parts...); };
+  const PlanKey criteria("criteria");
+  if (RunKindOf(plan) != RunKind::kLimit)
+    add(PlanKey("ha"), " and ", PlanKey("limit"), " are both given: a plan is either a drill or a search");
   if (plan.criteria().empty()) add(criteria, " is missing: a search needs a limit to search for, such as p99<5ms");
   for (const std::string& text : plan.criteria()) {
     const absl::StatusOr<Criterion> parsed = ParseCriterion(text);
@@ -71,47 +72,43 @@ std::vector<std::string> LimitPlanProblems(const v1::TestPlan& plan) {
     }
   }
   if (plan.block_size_bytes_size() > 1) {
-    add(FieldName<v1::TestPlan>(v1::TestPlan::kBlockSizeBytesFieldNumber),
-        ": a search takes one block size; run one for each");
+    add(PlanKey("block_size"), ": a search takes one block size; run one for each");
   }
-  if (plan.repeat() > 1)
-    add(FieldName<v1::TestPlan>(v1::TestPlan::kRepeatFieldNumber), ": a search chooses its steps itself");
+  if (plan.repeat() > 1) add(PlanKey("repeat"), ": a search chooses its steps itself");
   const bool over_rate = plan.limit().over() == v1::LIMIT_OVER_RATE;
   for (int host = 0; over_rate && host < std::max(1, plan.hosts_size()); ++host) {
     const v1::LogWorkload workload = EffectiveWorkload(plan, host);
     if (workload.rate_per_second() > 0) {
-      add(FieldName<v1::LogWorkload>(v1::LogWorkload::kRatePerSecondFieldNumber),
-          ": a search over the rate chooses it itself; ", "leave it out, or search with --over qm");
+      add(PlanKey("workload.rate"), ": a search over the rate chooses it itself; leave it out, or search with ",
+          PlanKey("limit.over", "--over qm"));
       return problems;
     }
     if (workload.delay_ns() > 0) {
-      add(FieldName<v1::LogWorkload>(v1::LogWorkload::kDelayNsFieldNumber),
-          ": a rate sets the pauses by itself, leave it out");
+      add(PlanKey("workload.delay"), ": a rate sets the pauses by itself, leave it out");
       return problems;
     }
   }
   const auto add_qm_dirs = [&add](const std::string& where) {
-    add(FieldName<v1::LogWorkload>(v1::LogWorkload::kQmDirsFieldNumber), where,
-        ": a search over the number of queue managers adds them to one directory; pass --dir, or search with --over "
-        "rate");
+    add(PlanKey("workload.qm_dirs"), where,
+        ": a search over the number of queue managers adds them to one directory; pass ",
+        PlanKey("workload.dir", "--dir"), ", or search with ", PlanKey("limit.over", "--over rate"));
   };
   if (!over_rate && !plan.workload().qm_dirs().empty()) add_qm_dirs("");
   for (const v1::HostSpec& host : plan.hosts()) {
     if (!over_rate && !host.workload().qm_dirs().empty()) add_qm_dirs(" on " + host.address());
     if (over_rate || !host.workload().has_qm() || host.workload().qm() == plan.workload().qm()) continue;
-    add(FieldName<v1::LogWorkload>(v1::LogWorkload::kQmFieldNumber), " on ", host.address(),
-        ": a search over the number of queue managers ",
-        "needs as many on each host; leave it out there, or search with --over rate");
+    add(PlanKey("workload.qm"), " on ", host.address(),
+        ": a search over the number of queue managers needs as many on each host; leave it out there, or search with ",
+        PlanKey("limit.over", "--over rate"));
   }
   const v1::LimitPlan& limit = plan.limit();
   const int64_t step_ns = plan.duration_ns() + plan.warmup_ns();
   const int64_t least_ns = kLeastSearchSteps * step_ns + limit.hold_ns() + plan.warmup_ns();
   if (limit.budget_ns() < least_ns) {
-    add(FieldName<v1::LimitPlan>(v1::LimitPlan::kBudgetNsFieldNumber), " ", FormatReadableDuration(limit.budget_ns()),
-        " is too short for ", kLeastSearchSteps, " steps of ", FormatReadableDuration(step_ns), " and a hold of ",
+    add(PlanKey("limit.budget"), " ", FormatReadableDuration(limit.budget_ns()), " is too short for ",
+        kLeastSearchSteps, " steps of ", FormatReadableDuration(step_ns), " and a hold of ",
         FormatReadableDuration(limit.hold_ns()), ": use ", FormatReadableDuration(least_ns), " or more, a shorter ",
-        FieldName<v1::TestPlan>(v1::TestPlan::kDurationNsFieldNumber), " or a shorter ",
-        FieldName<v1::LimitPlan>(v1::LimitPlan::kHoldNsFieldNumber));
+        PlanKey("duration"), " or a shorter ", PlanKey("limit.hold"));
   }
   return problems;
 }

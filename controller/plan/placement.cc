@@ -57,9 +57,9 @@ class PlacementChecker {
  public:
   explicit PlacementChecker(const v1::TestPlan& plan) : plan_(plan) {}
 
-  std::vector<std::string> Run() {
+  std::vector<PlanProblem> Run() {
     if (const RunKind kind = RunKindOf(plan_); kind != RunKind::kPlacement) {
-      Add("placement: ", FactsOf(kind).noun, " has none; give each its own plan");
+      Add(PlanKey("placement"), ": ", FactsOf(kind).noun, " has none; give each its own plan");
       return problems_;
     }
     CheckWholePlan();
@@ -72,34 +72,35 @@ class PlacementChecker {
  private:
   template <typename... Parts>
   void Add(const Parts&... parts) {
-    problems_.push_back(absl::StrCat(parts...));
+    problems_.emplace_back(parts...);
   }
 
   // What the placement stands in place of.
   void CheckWholePlan() {
     if (plan_.workload().has_qm() && plan_.workload().qm_dirs().empty()) {
-      Add("--qm (workload.qm): a placement lists the queue managers of each host; leave it out");
+      Add(PlanKey("workload.qm"), ": a placement lists the queue managers of each host; leave it out");
     }
     bool lists_dirs = !plan_.workload().qm_dirs().empty();
     for (const v1::HostSpec& host : plan_.hosts()) {
       lists_dirs = lists_dirs || !host.workload().qm_dirs().empty();
     }
     if (lists_dirs) {
-      Add("--qm-dirs (workload.qm_dirs): in a placement each queue manager names its own directory; give it there, as "
-          "placement.dir");
+      Add(PlanKey("workload.qm_dirs"),
+          ": in a placement each queue manager names its own directory; give it there, as ",
+          PlanKey("placement", "placement.dir"));
     }
     for (const v1::HostSpec& host : plan_.hosts()) {
       if (!host.workload().has_qm() || !host.workload().qm_dirs().empty()) continue;
-      Add("hosts: workload.qm on ", ShortAddress(host.address()),
+      Add(PlanKey("hosts"), ": ", PlanKey("workload.qm", "workload.qm"), " on ", ShortAddress(host.address()),
           ": a placement lists the queue managers of each host; leave it out");
     }
     if (plan_.block_size_bytes_size() > 1) {
-      Add("--bsize (block_size): a placement has one step for each host that is down, not one for each block size; ",
+      Add(PlanKey("block_size"), ": a placement has one step for each host that is down, not one for each block size; ",
           "name one, or give each queue manager its own block_size");
     }
     for (int host = 0; host < plan_.hosts_size(); ++host) {
       if (EffectiveWorkload(plan_, host).delay_ns() == 0) continue;
-      Add("--delay (workload.delay): the rates of a placement set the pauses by themselves; leave it out");
+      Add(PlanKey("workload.delay"), ": the rates of a placement set the pauses by themselves; leave it out");
       break;
     }
   }
@@ -109,22 +110,23 @@ class PlacementChecker {
     const std::string at = absl::StrCat("placement[", number + 1, "]");
     const std::string name = qm.has_qm() ? qm.qm() : "a queue manager";
     if (!qm.has_qm()) {
-      Add(at, ": a queue manager without its name; expected the key 'qm'");
+      Add(PlanKey(at), ": a queue manager without its name; expected the key 'qm'");
     } else if (!IsQmName(qm.qm())) {
-      Add(at, ".qm: ", Quoted(qm.qm()), " is not a queue manager name: use 1 to ", kMostNameLength,
+      Add(PlanKey(at + ".qm"), ": ", Quoted(qm.qm()), " is not a queue manager name: use 1 to ", kMostNameLength,
           " of A-Z a-z 0-9 . _ - / %");
     } else if (const auto [first, is_new] = names_.emplace(qm.qm(), number + 1); !is_new) {
-      Add(at, ".qm: ", qm.qm(), " is there already, as number ", first->second,
+      Add(PlanKey(at + ".qm"), ": ", qm.qm(), " is there already, as number ", first->second,
           ": a queue manager has one home and one standby");
     }
     CheckHost(qm.has_home(), qm.home(), absl::StrCat(at, ".home"), name, "the host on which it runs");
     CheckHost(qm.has_standby(), qm.standby(), absl::StrCat(at, ".standby"), name, "the host that takes it over");
     if (qm.has_home() && qm.has_standby() && qm.home() == qm.standby()) {
-      Add(at, ".standby: ", name, " has its home on ", ShortAddress(qm.home()),
+      Add(PlanKey(at + ".standby"), ": ", name, " has its home on ", ShortAddress(qm.home()),
           " too; its standby must be another host");
     }
     if (!qm.has_rate_per_second() && HostNumber(plan_, qm.home()).has_value()) {
-      Add(at, ": ", name, " has no rate: give it one, or one for all as workload.rate");
+      Add(PlanKey(at), ": ", name, " has no rate: give it one, or one for all as ",
+          PlanKey("workload.rate", "workload.rate"));
     }
     CheckDir(qm, at, name);
     CheckBlocks(qm, at, name);
@@ -135,20 +137,20 @@ class PlacementChecker {
                  const char* what) {
     if (!given) {
       const size_t dot = key.rfind('.');
-      return Add(key.substr(0, dot), ": ", name, " has no '", key.substr(dot + 1), "': name ", what);
+      return Add(PlanKey(key.substr(0, dot)), ": ", name, " has no '", key.substr(dot + 1), "': name ", what);
     }
     if (HostNumber(plan_, address).has_value()) return;
     const auto parsed = ParseHostList(address);
-    if (!parsed.ok()) return Add(key, ": ", std::string(parsed.status().message()));
-    if (parsed->size() > 1) return Add(key, ": ", Quoted(address), " is more than one host; name one");
-    Add(key, ": ", Quoted(ShortAddress(address)), " is not one of hosts (", HostNames(plan_),
+    if (!parsed.ok()) return Add(PlanKey(key), ": ", std::string(parsed.status().message()));
+    if (parsed->size() > 1) return Add(PlanKey(key), ": ", Quoted(address), " is more than one host; name one");
+    Add(PlanKey(key), ": ", Quoted(ShortAddress(address)), " is not one of ", PlanKey("hosts"), " (", HostNames(plan_),
         "); name one of them, or list it there too");
   }
 
   void CheckDir(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name) {
     if (qm.has_dir()) {
       if (qm.dir().empty() || qm.dir()[0] != '/') {
-        Add(at, ".dir: ", Quoted(qm.dir()), " of ", name, " is not absolute: begin it with '/'");
+        Add(PlanKey(at + ".dir"), ": ", Quoted(qm.dir()), " of ", name, " is not absolute: begin it with '/'");
       }
       return;
     }
@@ -159,14 +161,16 @@ class PlacementChecker {
       const std::optional<uint32_t> host = HostNumber(plan_, address);
       if (!host.has_value() || plan_.workload().has_dir()) continue;
       if (plan_.hosts(static_cast<int>(*host)).workload().has_dir()) continue;
-      Add(at, ": ", name, " has no directory on ", ShortAddress(address),
-          ": give it a dir, or one for all as --dir (workload.dir)");
+      Add(PlanKey(at), ": ", name, " has no directory on ", ShortAddress(address),
+          ": give it a dir, or one for all as ", PlanKey("workload.dir"));
       return;
     }
   }
 
   // Its home and its standby may have workloads of their own.
   void CheckBlocks(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name) {
+    const PlanKey block(at + ".block_size",
+                        absl::StrCat(at, ".block_size: ", FormatSize(qm.block_size_bytes()), " of ", name));
     std::set<std::string> seen;
     for (const std::string& address : {qm.home(), qm.standby()}) {
       const std::optional<uint32_t> host = HostNumber(plan_, address);
@@ -175,9 +179,9 @@ class PlacementChecker {
       const auto number = static_cast<int>(*host);
       const std::string where =
           plan_.hosts(number).has_workload() ? absl::StrCat(" on ", ShortAddress(address)) : std::string();
-      for (const std::string& problem : BlockProblems(qm.block_size_bytes(), EffectiveWorkload(plan_, number), where)) {
-        if (!seen.insert(problem).second) continue;
-        Add(at, ".block_size: ", FormatSize(qm.block_size_bytes()), " of ", name, problem);
+      for (const PlanProblem& problem :
+           BlockProblems(block, qm.block_size_bytes(), EffectiveWorkload(plan_, number), where)) {
+        if (seen.insert(problem.text).second) Add(problem);
       }
     }
   }
@@ -185,8 +189,8 @@ class PlacementChecker {
   void CheckRate(const v1::PlacedQueueManager& qm, const std::string& at, const std::string& name) {
     const double seconds = static_cast<double>(plan_.duration_ns()) / static_cast<double>(kNsPerSecond);
     if (qm.rate_per_second() <= 0 || qm.rate_per_second() * seconds >= 1) return;
-    Add(at, ".rate: ", absl::StrFormat("%g", qm.rate_per_second()), " writes/s of ", name,
-        " is less than one write in --duration (duration) ", FormatReadableDuration(plan_.duration_ns()), ": use ",
+    Add(PlanKey(at + ".rate"), ": ", absl::StrFormat("%g", qm.rate_per_second()), " writes/s of ", name,
+        " is less than one write in ", PlanKey("duration"), " ", FormatReadableDuration(plan_.duration_ns()), ": use ",
         static_cast<int64_t>(std::ceil(1 / qm.rate_per_second())), "s or more, or a higher rate");
   }
 
@@ -195,17 +199,19 @@ class PlacementChecker {
       const size_t qms = QueueManagersOf(plan_, static_cast<uint32_t>(host)).size();
       const std::string address = ShortAddress(plan_.hosts(host).address());
       if (qms == 0) {
-        Add("hosts: ", address, " is neither home nor standby of a queue manager in placement: leave it out");
+        Add(PlanKey("hosts"), ": ", address, " is neither home nor standby of a queue manager in ",
+            PlanKey("placement"), ": leave it out");
       }
       if (const uint32_t most = LargestOfWorkload(v1::LogWorkload::kQmFieldNumber); qms > most) {
-        Add("placement: ", address, " is home or standby of ", qms, " queue managers; a host has at most ", most);
+        Add(PlanKey("placement"), ": ", address, " is home or standby of ", qms, " queue managers; a host has at most ",
+            most);
       }
       if (const size_t dirs = DirsOf(EffectiveWorkload(plan_, host)).size(); dirs > kMaxDirectories) {
-        Add("placement: the queue managers of ", address, " have ", dirs,
+        Add(PlanKey("placement"), ": the queue managers of ", address, " have ", dirs,
             " different directories; a host writes in at most ", kMaxDirectories);
       }
       if (const std::string twice = SameDirectoryProblem(EffectiveWorkload(plan_, host)); !twice.empty()) {
-        Add("placement: on ", address, " ", twice);
+        Add(PlanKey("placement"), ": on ", address, " ", twice);
       }
     }
   }
@@ -215,27 +221,27 @@ class PlacementChecker {
       const auto criterion = ParseCriterion(text);
       if (!criterion.ok()) continue;
       if (criterion->block_size_bytes != 0) {
-        Add("--require (criteria): ", Quoted(text),
+        Add(PlanKey("criteria"), ": ", Quoted(text),
             " is about one block size; in a placement each queue manager has its own: leave it out");
       }
       if (criterion->metric == Metric::kRateAchieved && criterion->block_size_bytes == 0 && !IsLeastRate(*criterion) &&
           !IsReversed(*criterion)) {
-        Add("--require (criteria): ", Quoted(text),
+        Add(PlanKey("criteria"), ": ", Quoted(text),
             " does not demand the rate of each queue manager, as a placement must: leave it out for at least 99 %, or "
             "name a least share of each, such as rate_achieved>=95%");
       }
       if (criterion->metric == Metric::kFairness) {
-        Add("--require (criteria): ", Quoted(text), ": the loads of a placement differ by plan: leave it out");
+        Add(PlanKey("criteria"), ": ", Quoted(text), ": the loads of a placement differ by plan: leave it out");
       }
       if (criterion->metric == Metric::kHosts) {
-        Add("--require (criteria): ", Quoted(text),
+        Add(PlanKey("criteria"), ": ", Quoted(text),
             ": a placement is about each host's failure, so every host must be measured: leave it out");
       }
     }
   }
 
   const v1::TestPlan& plan_;
-  std::vector<std::string> problems_;
+  std::vector<PlanProblem> problems_;
   std::map<std::string, int> names_;
 };
 
@@ -273,21 +279,22 @@ void FillPlacement(v1::TestPlan& plan) {
   }
 }
 
-std::vector<std::string> PlacementProblems(const v1::TestPlan& plan) {
+std::vector<PlanProblem> PlacementProblems(const v1::TestPlan& plan) {
   return PlacementChecker(plan).Run();
 }
 
-std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorkload& workload,
+std::vector<PlanProblem> BlockProblems(const PlanKey& block, uint64_t block_bytes, const v1::LogWorkload& workload,
                                        const std::string& where) {
-  std::vector<std::string> problems;
+  std::vector<PlanProblem> problems;
   const std::string extent = FormatSize(workload.file_size_bytes());
   if (block_bytes > workload.file_size_bytes()) {
-    problems.push_back(absl::StrCat(" is larger than an extent of ", extent, where, ": use at most ", extent,
-                                    ", or a larger --file-size (workload.file_size)"));
+    problems.emplace_back(block, " is larger than an extent of ", extent, where, ": use at most ", extent,
+                          ", or a larger ", PlanKey("workload.file_size"));
   }
   if (workload.direct() == v1::DIRECT_MODE_ON && block_bytes % kSectorBytes != 0) {
-    problems.push_back(absl::StrCat(where, " is not a multiple of ", kSectorBytes, ", which O_DIRECT needs: use ",
-                                    FormatSize((block_bytes / kSectorBytes + 1) * kSectorBytes), ", or --direct off"));
+    problems.emplace_back(block, where, " is not a multiple of ", kSectorBytes, ", which O_DIRECT needs: use ",
+                          FormatSize((block_bytes / kSectorBytes + 1) * kSectorBytes), ", or ",
+                          PlanKey("workload.direct", "--direct off"));
   }
   return problems;
 }

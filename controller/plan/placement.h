@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/plan/plan_schema.h"
 #include "plimsoll/v1/log_step.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -15,13 +16,13 @@ namespace plimsoll {
 // the plan its hosts where it lists none. Of a plan that has its other defaults.
 void FillPlacement(v1::TestPlan& plan);
 
-// What keeps a plan with its defaults from being a placement, one line each, of which each begins with the key that it
-// is about: "placement[2].home: ...". Empty: nothing.
-std::vector<std::string> PlacementProblems(const v1::TestPlan& plan);
+// What keeps a plan with its defaults from being a placement. Empty: nothing.
+std::vector<PlanProblem> PlacementProblems(const v1::TestPlan& plan);
 
-// Why blocks of that size cannot be written with a workload, each as the end of a sentence that begins with the block's
-// key and size; `where`: the host that has the workload (" on node2"), or empty. Empty: they can.
-std::vector<std::string> BlockProblems(uint64_t block_bytes, const v1::LogWorkload& workload, const std::string& where);
+// Why blocks of that size cannot be written with a workload; `block` names their key and size, and `where` the host
+// that has the workload (" on node2"), or is empty. Empty: they can.
+std::vector<PlanProblem> BlockProblems(const PlanKey& block, uint64_t block_bytes, const v1::LogWorkload& workload,
+                                       const std::string& where);
 
 // Where a workload names one directory in two ways, as "/a" and "/a/", a sentence about the first such two; links are
 // not looked at. Empty: each has one name.

@@ -40,31 +40,23 @@ constexpr int64_t kHourNs = 3600 * kNsPerSecond;
 constexpr int64_t kDayNs = 24 * kHourNs;
 constexpr int64_t kMaxTotalNs = 3650 * kDayNs;
 
-std::string WorkloadName(int number) {
-  return FieldName<Workload>(number);
-}
-
-std::string PlanName(int number) {
-  return FieldName<Plan>(number);
-}
-
 class Checker {
  public:
   explicit Checker(const Plan& plan) : plan_(plan) {}
 
-  std::vector<std::string> Run() {
-    CheckRanges(plan_, "");
+  std::vector<PlanProblem> Run() {
+    CheckRanges(plan_, "", "");
     // Rules that tie values together mean little where a value alone is wrong.
     if (!problems_.empty()) return problems_;
     CheckHosts();
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
-      for (const std::string& problem : kind->problems(plan_)) AddNew(problem);
+      for (const PlanProblem& problem : kind->problems(plan_)) AddNew(problem);
       return problems_;
     }
     const bool placed = HasPlacement(plan_);
-    const std::vector<std::string> of_placement = placed ? PlacementProblems(plan_) : std::vector<std::string>();
-    for (const std::string& problem : of_placement) Add(problem);
+    const auto of_placement = placed ? PlacementProblems(plan_) : std::vector<PlanProblem>();
+    for (const PlanProblem& problem : of_placement) Add(problem);
     if (CheckSteps() && plan_.until_steady_ns() > 0) CheckUntilSteady();
     bool dirs_once = CheckDirOnce(plan_.workload(), "");
     for (const v1::HostSpec& host : plan_.hosts()) {
@@ -74,7 +66,7 @@ class Checker {
     if (PlanKindOf(plan_).spell_criterion == nullptr) CheckCriteria();
     for (const PlanKind* const kind : kPlanKinds) {
       if (kind->problems == nullptr || !HasSection(plan_, kind->kind)) continue;
-      for (const std::string& problem : kind->problems(plan_)) Add(problem);
+      for (const PlanProblem& problem : kind->problems(plan_)) Add(problem);
     }
     return problems_;
   }
@@ -82,27 +74,31 @@ class Checker {
  private:
   template <typename... Parts>
   void Add(const Parts&... parts) {
-    if (problems_.size() < kMostProblems) problems_.push_back(absl::StrCat(parts...));
+    if (problems_.size() < kMostProblems) problems_.emplace_back(parts...);
   }
 
-  void AddNew(const std::string& problem) {
-    if (std::find(problems_.begin(), problems_.end(), problem) == problems_.end()) Add(problem);
+  void AddNew(const PlanProblem& problem) {
+    const auto is_same = [&problem](const PlanProblem& other) { return other.text == problem.text; };
+    if (std::none_of(problems_.begin(), problems_.end(), is_same)) Add(problem);
   }
 
-  // Each value by its own rule; a plan may come from elsewhere than from our readers.
-  void CheckRanges(const Message& message, const std::string& where) {
+  // Each value by its own rule; a plan may come from elsewhere than from our readers. `section` begins the keys of the
+  // message: "workload."; empty: it is the plan's own, or an element of a list.
+  void CheckRanges(const Message& message, const std::string& section, const std::string& where) {
     const Descriptor& type = *message.GetDescriptor();
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
       for (int n = 0; n < CountOf(field, message); ++n) {
         if (KindOf(field) != ValueKind::kMessage) {
           const auto value = ParseValue(field, FormatValue(field, message, n));
-          if (!value.ok()) Add(FieldName(type, field.number()), where, ": ", value.status().message());
+          const std::string key = section + FieldKey(field);
+          const PlanKey name = RuleOf(field).flag().empty() ? PlanKey(key, key) : PlanKey(key);
+          if (!value.ok()) Add(name, where, ": ", value.status().message());
         } else if (field.is_repeated()) {
           const Message& item = message.GetReflection()->GetRepeatedMessage(message, &field, n);
-          CheckRanges(item, absl::StrCat(" of ", FieldKey(field), " #", n + 1));
+          CheckRanges(item, "", absl::StrCat(" of ", FieldKey(field), " #", n + 1));
         } else {
-          CheckRanges(message.GetReflection()->GetMessage(message, &field), where);
+          CheckRanges(message.GetReflection()->GetMessage(message, &field), FieldKey(field) + ".", where);
         }
       }
     }
@@ -110,7 +106,7 @@ class Checker {
 
   void CheckHosts() {
     if (static_cast<size_t>(plan_.hosts_size()) > kMaxHosts) {
-      return Add("--hosts (hosts): ", plan_.hosts_size(), " hosts; a run has at most ", kMaxHosts);
+      return Add(PlanKey("hosts", "--hosts (hosts): "), plan_.hosts_size(), " hosts; a run has at most ", kMaxHosts);
     }
     std::set<std::string> paired;
     for (const std::string& pair : plan_.ha().pairs()) {
@@ -118,15 +114,16 @@ class Checker {
     }
     std::set<std::string> seen;
     for (const v1::HostSpec& host : plan_.hosts()) {
-      const char* const name = paired.contains(host.address()) ? "--pairs (ha.pairs): " : "--hosts (hosts.address): ";
+      const PlanKey name =
+          paired.contains(host.address()) ? PlanKey("ha.pairs") : PlanKey("hosts.address", "--hosts (hosts.address)");
       const auto addresses = ParseHostList(host.address());
       if (!addresses.ok()) {
-        Add(name, std::string(addresses.status().message()));
+        Add(name, ": ", std::string(addresses.status().message()));
       } else if (addresses->size() != 1) {
-        Add(name, Quoted(host.address()), " is more than one host; list each of them");
+        Add(name, ": ", Quoted(host.address()), " is more than one host; list each of them");
       } else if (const std::string& address = addresses->front();
                  !seen.insert(absl::StartsWith(address, "unix:") ? address : absl::AsciiStrToLower(address)).second) {
-        Add("--hosts (hosts): ", address, " is listed twice; list every agent once");
+        Add(PlanKey("hosts", "--hosts (hosts): "), address, " is listed twice; list every agent once");
       }
     }
   }
@@ -147,19 +144,19 @@ class Checker {
     CheckPrefix(workload.file_prefix(), where);
     CheckArrival(workload, where);
     const uint64_t extent_bytes = workload.file_size_bytes();
-    const std::string extent = WorkloadName(Workload::kFileSizeBytesFieldNumber);
     if (workload.direct() != v1::DIRECT_MODE_OFF && extent_bytes % kExtentUnitBytes != 0) {
-      Add(extent, " ", FormatSize(extent_bytes), where, " is not a multiple of ", FormatSize(kExtentUnitBytes),
-          ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes), ", or --direct off");
+      Add(PlanKey("workload.file_size"), " ", FormatSize(extent_bytes), where, " is not a multiple of ",
+          FormatSize(kExtentUnitBytes), ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes),
+          ", or ", PlanKey("workload.direct", "--direct off"));
     }
     for (const uint64_t block_bytes : plan_.block_size_bytes()) {
       if (HasPlacement(plan_)) break;  // its queue managers' are looked at with the placement
-      const std::string block = absl::StrCat(PlanName(Plan::kBlockSizeBytesFieldNumber), " ", FormatSize(block_bytes));
-      for (const std::string& problem : BlockProblems(block_bytes, workload, where)) Add(block, problem);
+      const PlanKey block("block_size", absl::StrCat(PlanKey("block_size").text, " ", FormatSize(block_bytes)));
+      for (const PlanProblem& problem : BlockProblems(block, block_bytes, workload, where)) Add(problem);
     }
     if (workload.rate_per_second() > 0 && workload.delay_ns() > 0) {
-      Add(WorkloadName(Workload::kRatePerSecondFieldNumber), " and ", WorkloadName(Workload::kDelayNsFieldNumber),
-          where, " are both given: a rate sets the pauses by itself, leave one of them out");
+      Add(PlanKey("workload.rate"), " and ", PlanKey("workload.delay"), where,
+          " are both given: a rate sets the pauses by itself, leave one of them out");
     }
   }
 
@@ -167,8 +164,8 @@ class Checker {
     if (workload.arrival() != v1::ARRIVAL_POISSON || workload.rate_per_second() > 0) return;
     if (plan_.limit().over() == v1::LIMIT_OVER_RATE) return;
     if (HasPlacement(plan_)) return;  // each of its queue managers has a rate
-    Add(WorkloadName(Workload::kArrivalFieldNumber), " poisson", where, " needs a rate: give ",
-        WorkloadName(Workload::kRatePerSecondFieldNumber), ", the average over time");
+    Add(PlanKey("workload.arrival"), " poisson", where, " needs a rate: give ", PlanKey("workload.rate"),
+        ", the average over time");
   }
 
   // Directories that queue managers of a placement have of their own are checked with it.
@@ -183,7 +180,7 @@ class Checker {
     // The directories that a placement's plan gives were checked by their own keys.
     if (HasPlacement(plan_) && !(workload.qm_dirs().empty() && workload.dir().empty())) return;
     if (workload.qm_dirs().empty()) return CheckDir(workload.dir(), where);
-    const std::string name = WorkloadName(Workload::kQmDirsFieldNumber);
+    const PlanKey name("workload.qm_dirs");
     for (int i = 0; i < workload.qm_dirs_size(); ++i) {
       if (!workload.qm_dirs(i).empty()) continue;
       return Add(name, where, ": entry ", i + 1, " is empty: name a directory for each queue manager");
@@ -193,7 +190,7 @@ class Checker {
     }
     if (static_cast<uint32_t>(workload.qm_dirs_size()) != workload.qm()) {
       Add(name, where, " lists ", workload.qm_dirs_size(), workload.qm_dirs_size() == 1 ? " directory" : " directories",
-          ", and ", WorkloadName(Workload::kQmFieldNumber), " is ", workload.qm(),
+          ", and ", PlanKey("workload.qm"), " is ", workload.qm(),
           ": list one for each queue manager, or leave qm out");
     }
     for (const std::string& dir : DirsOf(workload)) {
@@ -206,13 +203,13 @@ class Checker {
   // Where both are given, one of them would be ignored.
   bool CheckDirOnce(const Workload& own, const std::string& where) {
     if (!own.has_dir() || own.qm_dirs().empty()) return true;
-    Add(WorkloadName(Workload::kQmDirsFieldNumber), " and ", WorkloadName(Workload::kDirFieldNumber), where,
+    Add(PlanKey("workload.qm_dirs"), " and ", PlanKey("workload.dir"), where,
         " are both given: list a directory for each queue manager, or name one for all");
     return false;
   }
 
   void CheckDir(const std::string& dir, const std::string& where) {
-    const std::string name = WorkloadName(Workload::kDirFieldNumber);
+    const PlanKey name("workload.dir");
     if (dir.empty()) {
       Add(name, where, " is missing: name the directory on the storage under test, as the host sees it");
     } else if (dir[0] != '/') {
@@ -222,78 +219,75 @@ class Checker {
 
   void CheckPrefix(const std::string& prefix, const std::string& where) {
     if (!IsPlainName(prefix) || prefix[0] == '-') {
-      Add(WorkloadName(Workload::kFilePrefixFieldNumber), " ", Quoted(prefix), where,
+      Add(PlanKey("workload.file_prefix"), " ", Quoted(prefix), where,
           " is not a plain name: use 1 to 64 of A-Z a-z 0-9 . _ -, the first neither '.' nor '-'");
     }
   }
 
   // Whether there are no more than a run may have.
   bool CheckSteps() {
-    const std::string blocks = PlanName(Plan::kBlockSizeBytesFieldNumber);
-    const std::string repeat = PlanName(Plan::kRepeatFieldNumber);
     const bool placed = HasPlacement(plan_);
     const uint64_t steps = (placed ? static_cast<uint64_t>(plan_.hosts_size()) + 1
                                    : static_cast<uint64_t>(plan_.block_size_bytes_size())) *
                            plan_.repeat();
     if (steps > kMaxSteps) {
-      Add(placed ? std::string("placement") : blocks, " and ", repeat, " make ", steps, " steps; a run has at most ",
-          kMaxSteps);
+      Add(PlanKey(placed ? "placement" : "block_size"), " and ", PlanKey("repeat"), " make ", steps,
+          " steps; a run has at most ", kMaxSteps);
       return false;
     }
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > 0 && step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
-      Add(PlanName(Plan::kDurationNsFieldNumber), ": ", steps, steps == 1 ? " step of " : " steps of ",
-          FormatReadableDuration(step_ns), " with warm-up; a run takes at most ", FormatReadableDuration(kMaxTotalNs),
-          ": use shorter or fewer steps");
+      Add(PlanKey("duration"), ": ", steps, steps == 1 ? " step of " : " steps of ", FormatReadableDuration(step_ns),
+          " with warm-up; a run takes at most ", FormatReadableDuration(kMaxTotalNs), ": use shorter or fewer steps");
       return false;
     }
     return true;
   }
 
   void CheckUntilSteady() {
-    const std::string name = PlanName(Plan::kUntilSteadyNsFieldNumber);
-    const std::string length = absl::StrCat(name, " ", FormatReadableDuration(plan_.until_steady_ns()));
+    const PlanKey name("until_steady");
+    const std::string length = " " + FormatReadableDuration(plan_.until_steady_ns());
     if (const char* const why = PlanKindOf(plan_).no_rounds; why != nullptr) {
       return Add(name, ": ", why, "; leave it out");
     }
     if (plan_.duration_ns() < kLeastRoundNs) {
-      return Add(PlanName(Plan::kDurationNsFieldNumber), " ", FormatReadableDuration(plan_.duration_ns()),
-                 " is too short for a round of ", name, ": use ", FormatReadableDuration(kLeastRoundNs), " or more");
+      return Add(PlanKey("duration"), " ", FormatReadableDuration(plan_.duration_ns()), " is too short for a round of ",
+                 name, ": use ", FormatReadableDuration(kLeastRoundNs), " or more");
     }
     const uint32_t rounds = MostRounds(plan_);
     if (rounds < kSteadyRounds) {
-      return Add(length, " is too short for ", kSteadyRounds, " rounds of ",
+      return Add(name, length, " is too short for ", kSteadyRounds, " rounds of ",
                  FormatReadableDuration(plan_.duration_ns()), ": use ",
                  FormatReadableDuration(kSteadyRounds * plan_.duration_ns()), " or more, or a shorter ",
-                 PlanName(Plan::kDurationNsFieldNumber));
+                 PlanKey("duration"));
     }
     const uint64_t steps = uint64_t{rounds} * ExpandSteps(plan_).size();
     const int64_t step_ns = plan_.duration_ns() + plan_.warmup_ns();
     if (steps > kMaxSteps || step_ns > kMaxTotalNs / static_cast<int64_t>(steps)) {
-      return Add(length, " makes up to ", steps, " steps of ", FormatReadableDuration(step_ns), "; a run has at most ",
-                 kMaxSteps, " steps and takes at most ", FormatReadableDuration(kMaxTotalNs),
-                 ": use a shorter one, or a longer ", PlanName(Plan::kDurationNsFieldNumber));
+      return Add(name, length, " makes up to ", steps, " steps of ", FormatReadableDuration(step_ns),
+                 "; a run has at most ", kMaxSteps, " steps and takes at most ", FormatReadableDuration(kMaxTotalNs),
+                 ": use a shorter one, or a longer ", PlanKey("duration"));
     }
     for (const std::string& text : plan_.criteria()) {
       const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
       if (!criterion.ok() || criterion->metric != Metric::kSteady) continue;
-      Add(PlanName(Plan::kCriteriaFieldNumber), ": ", Quoted(text), " is about one step, and ", name,
+      Add(PlanKey("criteria"), ": ", Quoted(text), " is about one step, and ", name,
           " requires steadiness over its rounds: leave one of them out");
     }
   }
 
   void CheckCriteria() {
-    const std::string name = PlanName(Plan::kCriteriaFieldNumber);
+    const PlanKey name("criteria");
     if (plan_.criteria_size() > kMaxCriteria) {
       return Add(name, ": ", plan_.criteria_size(), " criteria; a run has at most ", kMaxCriteria);
     }
-    for (const std::string& problem : CriteriaProblems(plan_)) Add(problem);
+    for (const PlanProblem& problem : CriteriaProblems(plan_)) Add(problem);
     if (HasPlacement(plan_) && !problems_.empty()) return;
-    for (const std::string& problem : UndecidableCriteria(plan_)) Add(problem);
+    for (const PlanProblem& problem : UndecidableCriteria(plan_)) Add(problem);
   }
 
   const Plan& plan_;
-  std::vector<std::string> problems_;
+  std::vector<PlanProblem> problems_;
 };
 
 Plan Filled(const Plan& plan) {
@@ -304,7 +298,7 @@ Plan Filled(const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::string> PlanProblems(const v1::TestPlan& plan) {
+std::vector<PlanProblem> PlanProblems(const v1::TestPlan& plan) {
   const Plan filled = Filled(plan);
   return Checker(filled).Run();
 }
@@ -323,7 +317,7 @@ std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
     unsynced.insert(filled.hosts_size() == 0 ? "this machine" : filled.hosts(host).address());
   }
   if (!unsynced.empty()) {
-    notes.push_back(absl::StrCat(WorkloadName(Workload::kSyncFieldNumber), " none on ", *unsynced.begin(),
+    notes.push_back(absl::StrCat(PlanKey("workload.sync").text, " none on ", *unsynced.begin(),
                                  unsynced.size() > 1 ? absl::StrCat(" and ", unsynced.size() - 1, " more") : "",
                                  ": measures memory, not storage; for comparison only"));
   }

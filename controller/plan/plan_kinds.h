@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/plan/plan_schema.h"
 #include "controller/report/run_kind.h"
 #include "plimsoll/v1/log_step.pb.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -22,7 +23,7 @@ struct PlanKind {
   // Sets the section's defaults, and those of the plan that are others with it; before all other defaults.
   void (*fill)(v1::TestPlan& plan) = nullptr;
   // What keeps a plan with its defaults from being run, beside what keeps any plan from it.
-  std::vector<std::string> (*problems)(const v1::TestPlan& plan) = nullptr;
+  std::vector<PlanProblem> (*problems)(const v1::TestPlan& plan) = nullptr;
   // It is checked as the plans of its parts are: `problems` are all.
   bool of_parts = false;
   // A criterion as it is written out; null: criteria are those of a log run.

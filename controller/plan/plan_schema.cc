@@ -43,6 +43,17 @@ std::vector<std::string> FieldKeys(const Descriptor& message) {
   return keys;
 }
 
+PlanKey::PlanKey(const std::string& path) : key(path), text(path) {
+  const Descriptor* type = v1::TestPlan::descriptor();
+  const FieldDescriptor* field = nullptr;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(path, '.'))) {
+    field = type == nullptr ? nullptr : FindField(*type, part);
+    if (field == nullptr) return;
+    type = field->message_type();
+  }
+  if (!RuleOf(*field).flag().empty()) text = absl::StrCat("--", RuleOf(*field).flag(), " (", path, ")");
+}
+
 const FieldDescriptor* FindField(const Descriptor& message, const std::string& key) {
   for (int i = 0; i < message.field_count(); ++i) {
     if (FieldKey(*message.field(i)) == key) return message.field(i);
@@ -93,14 +104,6 @@ const FieldDescriptor* SectionField(const Descriptor& message) {
     if (plan.field(i)->message_type() == &message && !plan.field(i)->is_repeated()) return plan.field(i);
   }
   return nullptr;
-}
-
-std::string FieldName(const Descriptor& message, int number) {
-  const FieldDescriptor& field = *message.FindFieldByNumber(number);
-  const FieldDescriptor* const section = SectionField(message);
-  const std::string key = absl::StrCat(section == nullptr ? "" : section->name() + ".", FieldKey(field));
-  const std::string& flag = RuleOf(field).flag();
-  return flag.empty() ? key : absl::StrCat("--", flag, " (", key, ")");
 }
 
 namespace {

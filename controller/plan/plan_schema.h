@@ -1,5 +1,5 @@
-// What a plan can hold, read by reflection from the proto and its field rules: keys, kinds of values, limits; and one
-// value from its text to its field.
+// What a plan can hold, read by reflection from the proto and its field rules: keys, kinds of values, limits; one value
+// from its text to its field; and a problem of a plan with the keys that it names.
 //
 // There is no other table of options. YAML, command line, checks, example and reference all come through here.
 #pragma once
@@ -11,11 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "common/field_rules.h"
 
 namespace plimsoll {
@@ -32,13 +34,40 @@ const google::protobuf::FieldDescriptor* FindField(const google::protobuf::Descr
 // The field of a plan that holds one message of that type, its workload or a section; null: there is none.
 const google::protobuf::FieldDescriptor* SectionField(const google::protobuf::Descriptor& message);
 
-// How messages name a field, "--file-size (workload.file_size)"; the key alone where there is no option. `number`: of
-// the field in `message`, which is the plan or part of one.
-std::string FieldName(const google::protobuf::Descriptor& message, int number);
-template <typename Message>
-std::string FieldName(int number) {
-  return FieldName(*Message::descriptor(), number);
-}
+// A key of a plan as a problem names it.
+struct PlanKey {
+  // Named with its option, "--file-size (workload.file_size)"; alone where it has none.
+  explicit PlanKey(const std::string& path);
+  // Named in other words: PlanKey("workload.direct", "--direct off").
+  PlanKey(std::string path, std::string words) : key(std::move(path)), text(std::move(words)) {}
+
+  std::string key;
+  std::string text;
+};
+
+// What keeps a plan from being run, in one line.
+struct PlanProblem {
+  // The line begins with the key that it is about; the parts are other keys, and what absl::StrCat takes.
+  template <typename... Parts>
+  explicit PlanProblem(const PlanKey& about, const Parts&... parts) : key(about.key), text(about.text) {
+    (Append(parts), ...);
+  }
+
+  std::string key;
+  // Other keys that the line names: it may only follow from a problem of theirs.
+  std::vector<std::string> mentions;
+  std::string text;
+
+ private:
+  void Append(const PlanKey& part) {
+    mentions.push_back(part.key);
+    text += part.text;
+  }
+  template <typename Part>
+  void Append(const Part& part) {
+    absl::StrAppend(&text, part);
+  }
+};
 
 // Sets every field of the message that has a default and was not given.
 void FillMessage(google::protobuf::Message& message);

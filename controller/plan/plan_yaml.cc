@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/algorithm.h"
 #include "common/files.h"
 #include "common/status_macros.h"
@@ -47,39 +47,6 @@ void CollectValues(const Message& message, const std::string& prefix, std::map<s
       absl::StrAppend(&values[key], text, ",");
     }
   }
-}
-
-// The key in "--file-size (workload.file_size) 5000 ...", or "max_slew: ...".
-std::string KeyOf(const std::string& problem) {
-  const size_t open = problem.find('(');
-  const size_t close = problem.find(')', open == std::string::npos ? 0 : open);
-  if (problem.rfind("--", 0) == 0 && close != std::string::npos) return problem.substr(open + 1, close - open - 1);
-  return problem.substr(0, problem.find_first_of(": "));
-}
-
-// The option of a key such as "workload.file_size": "--file-size"; empty where there is none.
-std::string OptionOf(const std::string& key) {
-  const google::protobuf::Descriptor* type = v1::TestPlan::descriptor();
-  const FieldDescriptor* field = nullptr;
-  for (const std::string& part : std::vector<std::string>(absl::StrSplit(key, '.'))) {
-    field = type == nullptr ? nullptr : FindField(*type, part);
-    if (field == nullptr) return "";
-    type = field->message_type();
-  }
-  return field == nullptr || RuleOf(*field).flag().empty() ? "" : absl::StrCat("--", RuleOf(*field).flag());
-}
-
-// Whether the text names a key, a key below it, or an option, as a word.
-bool Names(const std::string& text, const std::string& word) {
-  const auto in_word = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '[';
-  };
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    const bool begins = at == 0 || (!in_word(text[at - 1]) && text[at - 1] != '.');
-    if (begins && (end == text.size() || !in_word(text[end]))) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -127,21 +94,20 @@ bool PlanPlaces::IsUnreadable(const std::string& key) const {
   return unreadable_.contains("") || unreadable_.contains(key) || (unknown_keys_ && !lines_.contains(key));
 }
 
-bool PlanPlaces::MayFollow(const std::string& problem) const {
-  if (IsUnreadable(KeyOf(problem))) return true;
-  return std::any_of(unreadable_.begin(), unreadable_.end(), [&problem](const std::string& key) {
-    const std::string option = OptionOf(key);
-    return Names(problem, key) || (!option.empty() && Names(problem, option));
-  });
-}
-
-std::vector<std::string> PlanPlaces::Locate(const std::vector<std::string>& problems) const {
+std::vector<std::string> PlanPlaces::Locate(const std::vector<PlanProblem>& problems) const {
   std::vector<Problem> all = problems_;
-  for (const std::string& problem : problems) {
-    if (MayFollow(problem)) continue;
-    const auto line = lines_.find(KeyOf(problem));
+  const auto in_unreadable = [this](const std::string& named) {
+    return absl::c_any_of(
+        unreadable_, [&named](const std::string& key) { return named == key || absl::StartsWith(named, key + "."); });
+  };
+  for (const PlanProblem& problem : problems) {
+    // What may only follow from a problem of the text.
+    if (IsUnreadable(problem.key) || in_unreadable(problem.key) || absl::c_any_of(problem.mentions, in_unreadable)) {
+      continue;
+    }
+    const auto line = lines_.find(problem.key);
     const int number = line == lines_.end() ? 0 : line->second;
-    all.push_back({number, number == 0 ? problem : absl::StrCat(file_, ":", number, ": ", problem)});
+    all.push_back({number, number == 0 ? problem.text : absl::StrCat(file_, ":", number, ": ", problem.text)});
   }
   const auto place = [](const Problem& problem) { return std::pair(problem.line == 0, problem.line); };
   StableSort(all, [&place](const Problem& a, const Problem& b) { return place(a) < place(b); });

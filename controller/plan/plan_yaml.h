@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "controller/plan/plan_schema.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -29,10 +30,10 @@ class PlanPlaces {
   // Whether the text has a value for the key that could not be read, or may have one.
   bool IsUnreadable(const std::string& key) const;
   size_t problems() const { return problems_.size(); }
-  // The problems of the text and those of PlanProblems, these with the place of the key that they name first, where
-  // that was written; sorted by line, those without a place last. What may only follow from another problem is left
-  // out. At most 20, and then a line that says that there are more.
-  std::vector<std::string> Locate(const std::vector<std::string>& problems) const;
+  // The problems of the text and those of PlanProblems, these with the line of the key that they are about, where that
+  // was written; sorted by line, those without one last. What may only follow from another problem is left out. At most
+  // 20, and then a line that says that there are more.
+  std::vector<std::string> Locate(const std::vector<PlanProblem>& problems) const;
 
  private:
   struct Problem {
@@ -40,8 +41,6 @@ class PlanPlaces {
     std::string text;
   };
   void Keep(int line, const std::string& text);
-  // Whether what PlanProblems says may only follow from a problem of the text.
-  bool MayFollow(const std::string& problem) const;
 
   std::string file_;
   std::map<std::string, int> lines_;

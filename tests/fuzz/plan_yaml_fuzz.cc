@@ -47,8 +47,8 @@ void TryPlan(const std::string& text) {
   FillDefaults(filled);
   Require(google::protobuf::util::MessageDifferencer::Equals(*again, filled), "a plan comes back changed", written);
   Require(WritePlan(*again) == written, "a plan is written in two ways", written);
-  for (const std::string& problem : PlanProblems(*plan)) {
-    Require(problem.find('\n') == std::string::npos, "a problem of several lines", problem);
+  for (const PlanProblem& problem : PlanProblems(*plan)) {
+    Require(problem.text.find('\n') == std::string::npos, "a problem of several lines", problem.text);
   }
 }
 

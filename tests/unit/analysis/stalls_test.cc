@@ -90,6 +90,18 @@ TEST_F(StallsTest, AWriterThatStoodALittleTooShortIsNotTakenToHaveRun) {
   }
 }
 
+TEST_F(StallsTest, AnIntervalTooShortToCountLeavesAHostUnsureWhereOnlyTheClocksErrorMakesItOverlapByHalf) {
+  error_ns_ = 100 * kMs;
+  BothStalled(0, 1000, 2000);
+  StalledFor(1, 1, 1900, 2100).counts = false;  // overlaps by half
+  EXPECT_FALSE(FindOne().unsure) << "whatever the clocks, the host is not known to be unaffected";
+  EXPECT_THAT(FindOne().others, ElementsAre(2));
+  intervals_.back().begin_ns += 1 * kMs;
+  intervals_.back().end_ns += 1 * kMs;
+  EXPECT_TRUE(FindOne().unsure);
+  EXPECT_THAT(FindOne().others, ElementsAre(2));
+}
+
 TEST_F(StallsTest, AWriterWithNothingToWriteIsNotTakenToHaveRun) {
   StalledFor(3, 1, 1000, 1600);
   hosts_[3].between_writes_ns = 1'000 * kMs;

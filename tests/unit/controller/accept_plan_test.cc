@@ -26,7 +26,7 @@ v1::TestPlan FilledPlan(const std::string& text) {
 }
 
 std::vector<std::string> AcceptProblems(const std::string& text) {
-  return PlanProblems(PlanOf(text));
+  return ProblemsOf(PlanOf(text));
 }
 
 constexpr char kLeastAcceptance[] = "workload: {dir: /x}\ncriteria: [p99<10ms, max<1s]\naccept: {runs: 3}\n";
@@ -84,7 +84,7 @@ TEST(AcceptPlan, TheLoadMustBeSteady) {
   EXPECT_FALSE(load.has_accept());
   EXPECT_FALSE(load.has_limit());
   EXPECT_THAT(load.criteria(), ElementsAre("p99<10ms", "max<1s", "steady"));
-  EXPECT_THAT(PlanProblems(load), IsEmpty());
+  EXPECT_THAT(ProblemsOf(load), IsEmpty());
   // Required already, in one way or the other.
   EXPECT_THAT(LoadPlanOf(FilledPlan("workload: {dir: /x}\ncriteria: [steady, p99<1s]\naccept: {}\n")).criteria(),
               ElementsAre("steady", "p99<1s"));
@@ -108,7 +108,7 @@ TEST(AcceptPlan, TheSearchTakesWhatMoreLoadCanBreakAndChoosesTheRateItself) {
   EXPECT_EQ(search.limit().budget_ns(), 1200 * kNsPerSecond);
   EXPECT_EQ(search.workload().arrival(), v1::ARRIVAL_POISSON);
   for (int host = 0; host < 2; ++host) EXPECT_EQ(EffectiveWorkload(search, host).rate_per_second(), 0);
-  EXPECT_THAT(PlanProblems(search), IsEmpty());
+  EXPECT_THAT(ProblemsOf(search), IsEmpty());
 }
 
 TEST(AcceptPlan, ArrivalsAreRandomInLoadAndSearchUnlessThePlanSaysOtherwise) {
@@ -130,7 +130,7 @@ TEST(AcceptPlan, AHostWithoutARateLeavesTheArrivalsOfTheOthers) {
     const v1::TestPlan load = LoadPlanOf(FilledPlan(text));
     EXPECT_EQ(EffectiveWorkload(load, 0).arrival(), v1::ARRIVAL_POISSON) << text;
     EXPECT_EQ(EffectiveWorkload(load, 1).arrival(), v1::ARRIVAL_EVEN) << text;
-    EXPECT_THAT(PlanProblems(load), IsEmpty()) << text;
+    EXPECT_THAT(ProblemsOf(load), IsEmpty()) << text;
   }
 }
 
@@ -249,7 +249,7 @@ TEST(AcceptPlan, AClosedLoopNeedsACriterionThatAHangFails) {
 
 TEST(AcceptPlan, TheExampleReadsBackAndExplainsEveryKey) {
   const std::string example = ExampleAcceptPlan();
-  EXPECT_THAT(PlanProblems(PlanOf(example)), IsEmpty());
+  EXPECT_THAT(ProblemsOf(PlanOf(example)), IsEmpty());
   EXPECT_TRUE(PlanOf(example).has_accept());
   for (const auto* message : {v1::TestPlan::descriptor(), v1::LogWorkload::descriptor(), v1::AcceptPlan::descriptor(),
                               v1::LimitPlan::descriptor()}) {
@@ -275,7 +275,7 @@ TEST(AcceptPlan, TheReadyPlansCanBeRunAndNameTheSourcesOfTheirLimits) {
     const auto plan = ReadPlan(ready.text, ready.name);
     ASSERT_THAT(plan, IsOk());
     EXPECT_TRUE(plan->has_accept()) << ready.name;
-    EXPECT_THAT(PlanProblems(*plan), IsEmpty()) << ready.name;
+    EXPECT_THAT(ProblemsOf(*plan), IsEmpty()) << ready.name;
     EXPECT_THAT(PlanNotes(*plan), IsEmpty()) << ready.name;
     EXPECT_THAT(plan->criteria(), Contains("max<500ms")) << "also where the rate is removed";
     for (const char* source : {"etcd", "SNIA PTS 2.0.1", "mqio_v1", "unknown"}) {

@@ -18,7 +18,7 @@ namespace {
 // Problems of a plan with the criterion, and what else it has.
 std::vector<std::string> With(const std::string& criterion, const std::string& rest = "",
                               const std::string& workload = "") {
-  return PlanProblems(PlanOf("workload: {dir: /x" + workload + "}\ncriteria: ['" + criterion + "']\n" + rest));
+  return ProblemsOf(PlanOf("workload: {dir: /x" + workload + "}\ncriteria: ['" + criterion + "']\n" + rest));
 }
 
 TEST(CriteriaCheck, ABoundOnTheWrongSideIsRefusedWithTheQuestionWhatWasMeant) {
@@ -109,7 +109,7 @@ TEST(CriteriaCheck, AStallMustBeLongEnoughToBeOne) {
 
 TEST(CriteriaCheck, ACriterionAboutTakeoversNeedsAFaultThatCausesOne) {
   const auto drill = [](const std::string& criterion, const std::string& faults) {
-    return PlanProblems(
+    return ProblemsOf(
         PlanOf("workload: {dir: /x}\nha: {pairs: [a+b], faults: [" + faults + "]}\ncriteria: ['" + criterion + "']\n"));
   };
   for (const HaMetricInfo& info : HaMetrics()) {
@@ -156,7 +156,7 @@ TEST(CriteriaCheck, CriteriaOfEveryMetricAreTakenWhereThePlanHasWhatTheyNeed) {
                                                   : ":2") +
            ", ";
   }
-  EXPECT_THAT(PlanProblems(PlanOf(all + "]\n")), IsEmpty());
+  EXPECT_THAT(ProblemsOf(PlanOf(all + "]\n")), IsEmpty());
 }
 
 TEST(CriteriaCheck, TheUsualComparisonIsSpelledOutInThePlanAsRun) {

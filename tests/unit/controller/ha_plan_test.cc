@@ -13,6 +13,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
 #include "tests/testing.h"
+#include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll::tests {
 namespace {
@@ -38,7 +39,7 @@ v1::TestPlan Plan(const std::string& text) {
 
 TEST(HaPlan, ADrillHasItsHostsFromItsPairsAndDefaultsOfItsOwn) {
   const v1::TestPlan plan = Plan(kDrill);
-  EXPECT_THAT(PlanProblems(plan), IsEmpty());
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
   ASSERT_EQ(plan.hosts_size(), 4);
   EXPECT_EQ(plan.hosts(2).address(), "node3:7000");
   EXPECT_EQ(plan.lease_ns(), 90 * kNsPerSecond) << "30 s beyond the longest takeover";
@@ -66,12 +67,12 @@ TEST(HaPlan, ADrillOfHangsAloneAsksForNoTakeover) {
 }
 
 std::string HaPlanProblemsOf(const std::string& yaml) {
-  return absl::StrJoin(PlanProblems(Plan(yaml)), "; ");
+  return absl::StrJoin(ProblemsOf(Plan(yaml)), "; ");
 }
 
 TEST(HaPlan, WhatCannotBeADrillIsRefusedWithAWayOut) {
   const auto problem = [](const std::string& ha, const std::string& rest = "") {
-    const std::vector<std::string> problems = PlanProblems(Plan("workload: {dir: /d}\n" + rest + "ha: {" + ha + "}"));
+    const std::vector<std::string> problems = ProblemsOf(Plan("workload: {dir: /d}\n" + rest + "ha: {" + ha + "}"));
     return problems.empty() ? "" : problems.front();
   };
   EXPECT_EQ(problem("pairs: [a+b]"), "");
@@ -121,7 +122,7 @@ TEST(HaPlan, CommandsOfOptionsTakeThePlaceOfThePlans) {
   ASSERT_EQ(ha.commands_size(), 2);
   EXPECT_EQ(ha.commands(1).fault(), v1::HA_FAULT_KIND_SERVER_RESTART);
   EXPECT_THAT(ha.commands(1).do_(), ElementsAre("restart", "a=b"));
-  EXPECT_THAT(PlanProblems(plan), IsEmpty());
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
   for (const char* text : {"freeze", "kill=x", "=x", "freeze=", "frieze=x"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(SetCommand(text, true, ha))) << text;
   }

@@ -45,11 +45,11 @@ std::vector<std::string> ProblemsWith(const std::string& from, const std::string
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   text.replace(at, from.size(), to);
-  return PlanProblems(PlanOf(text));
+  return ProblemsOf(PlanOf(text));
 }
 
 TEST(Placement, TakesWhatAQueueManagerLacksFromThePlan) {
-  EXPECT_THAT(PlanProblems(PlanOf(kPlan)), IsEmpty());
+  EXPECT_THAT(ProblemsOf(PlanOf(kPlan)), IsEmpty());
   const v1::TestPlan plan = Filled(kPlan);
   EXPECT_EQ(plan.placement(0).home(), "node1:7461");
   EXPECT_EQ(plan.placement(1).block_size_bytes(), 4096U);
@@ -67,7 +67,7 @@ TEST(Placement, TakesWhatAQueueManagerLacksFromThePlan) {
 TEST(Placement, AQueueManagersOwnDirectoryIsTheSameOnItsHomeAndOnItsStandbyHost) {
   std::string text = kPlan;
   text.replace(text.find("rate: 400"), 9, "rate: 400, dir: /payments");
-  EXPECT_THAT(PlanProblems(PlanOf(text)), IsEmpty());
+  EXPECT_THAT(ProblemsOf(PlanOf(text)), IsEmpty());
   const v1::TestPlan plan = Filled(text);
   const auto dirs_on = [&plan](int host) {
     const v1::LogWorkload workload = MakeHostPlan(plan, host, "h", "a", "", 1).log().workload();
@@ -89,7 +89,7 @@ TEST(Placement, ADirectoryThatIsWrongOrMissingIsRefusedByItsKey) {
   std::string text = kPlan;
   text.replace(text.find("dir: /san, "), 11, "");
   text.replace(text.find("rate: 400"), 9, "rate: 400, dir: /payments");
-  EXPECT_THAT(PlanProblems(PlanOf(text)),
+  EXPECT_THAT(ProblemsOf(PlanOf(text)),
               ElementsAre("placement[2]: ORDERS has no directory on node2: give it a dir, or one for all as --dir "
                           "(workload.dir)",
                           HasSubstr("placement[3]: A/B%C has no directory on node2")));
@@ -99,7 +99,7 @@ TEST(Placement, AHostsOwnDirectoryIsRefusedByItsKeyAlsoWhereAQueueManagerHasOne)
   std::string text = kPlan;
   text.replace(text.find("rate: 400"), 9, "rate: 400, dir: /payments");
   text.replace(text.find("node[1-3]"), 9, "[node1, {address: node2, workload: {dir: san}}, node3]");
-  EXPECT_THAT(PlanProblems(PlanOf(text)),
+  EXPECT_THAT(ProblemsOf(PlanOf(text)),
               ElementsAre("--dir (workload.dir) 'san' on node2:7461 is not absolute: begin it with '/'"));
 }
 
@@ -115,7 +115,7 @@ TEST(Placement, WhereEachHasADirectoryThePlanNeedsNone) {
   for (const char* end : {"rate: 400}", "node3}", "rate: 12.5}"}) {
     text.insert(text.find(end) + std::string(end).size() - 1, ", dir: /own");
   }
-  EXPECT_THAT(PlanProblems(PlanOf(text)), IsEmpty());
+  EXPECT_THAT(ProblemsOf(PlanOf(text)), IsEmpty());
 }
 
 TEST(Placement, WithoutHostsThoseThatItNamesAreTheHosts) {
@@ -205,7 +205,7 @@ TEST(Placement, BlocksMustSuitBothOfAQueueManagersHosts) {
       "  - {qm: A, home: node1, standby: node2, block_size: 1m}\n"
       "  - {qm: B, home: node1, standby: node2, block_size: 1000}\n"
       "  - {qm: C, home: node2, standby: node1, block_size: 4k}\n";
-  EXPECT_THAT(PlanProblems(PlanOf(plan)),
+  EXPECT_THAT(ProblemsOf(PlanOf(plan)),
               ElementsAre("placement[1].block_size: 1m of A is larger than an extent of 64k on node2: use at most 64k, "
                           "or a larger --file-size (workload.file_size)",
                           "placement[2].block_size: 1000 of B on node2 is not a multiple of 512, which O_DIRECT needs: "
@@ -234,10 +234,9 @@ TEST(Placement, WhatItStandsInPlaceOfIsRefused) {
                           HasSubstr("'fairness>=0.9': the loads of a placement differ by plan")));
   EXPECT_THAT(ProblemsWith("duration: 5s", "criteria: ['p99<5ms']\nlimit: {over: rate}"),
               ElementsAre("placement: a search for the highest load has none; give each its own plan"));
-  EXPECT_THAT(
-      PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nhosts: a\nplacement: [{qm: A, home: a, standby: b}]\n")),
-      ElementsAre(StartsWith("placement[1].standby: 'b' is not one of hosts (a); name one")));
-  EXPECT_THAT(PlanProblems(PlanOf("workload: {dir: /a, rate: 1}\nplacement: [{qm: A, home: '{', standby: b}]\n")),
+  EXPECT_THAT(ProblemsOf(PlanOf("workload: {dir: /a, rate: 1}\nhosts: a\nplacement: [{qm: A, home: a, standby: b}]\n")),
+              ElementsAre(StartsWith("placement[1].standby: 'b' is not one of hosts (a); name one")));
+  EXPECT_THAT(ProblemsOf(PlanOf("workload: {dir: /a, rate: 1}\nplacement: [{qm: A, home: '{', standby: b}]\n")),
               ElementsAre(StartsWith("placement[1].home: '{' is not a host: expected")));
 }
 

@@ -14,7 +14,7 @@ namespace plimsoll {
 namespace {
 
 std::vector<std::string> Problems(const std::string& text) {
-  return PlanProblems(PlanOf(text));
+  return ProblemsOf(PlanOf(text));
 }
 
 TEST(PlanCheck, ADirectoryIsAllThatAPlanNeeds) {
@@ -60,7 +60,7 @@ TEST(PlanCheck, ThePrefixIsAPlainName) {
   for (const std::string prefix : {"", ".x", "-x", "a/b", "..", "a b", "\xC3\xA4"}) {
     v1::TestPlan plan = PlanOf("workload: {dir: /x}\n");
     plan.mutable_workload()->set_file_prefix(prefix);
-    EXPECT_THAT(PlanProblems(plan),
+    EXPECT_THAT(ProblemsOf(plan),
                 ElementsAre("--file-prefix (workload.file_prefix) '" + prefix +
                             "' is not a plain name: use 1 to 64 of A-Z a-z 0-9 . _ -, the first neither '.' nor '-'"));
   }
@@ -88,7 +88,7 @@ TEST(PlanCheck, AddressesThatNoReaderSawAreChecked) {
   plan.add_hosts()->set_address("a b");
   plan.add_hosts()->set_address("n[1-2]");
   plan.add_hosts();
-  EXPECT_THAT(PlanProblems(plan),
+  EXPECT_THAT(ProblemsOf(plan),
               ElementsAre(HasSubstr("--hosts (hosts.address): 'a b' is not a host"),
                           "--hosts (hosts.address): 'n[1-2]' is more than one host; list each of them",
                           HasSubstr("--hosts (hosts.address): '' is not a host")));
@@ -99,7 +99,7 @@ TEST(PlanCheck, ValuesThatNoReaderSawAreChecked) {
   plan.set_duration_ns(0);
   plan.set_trace(v1::TOGGLE_UNSPECIFIED);
   plan.mutable_hosts(0)->mutable_workload()->set_qm(0);
-  EXPECT_THAT(PlanProblems(plan),
+  EXPECT_THAT(ProblemsOf(plan),
               ElementsAre("--qm (workload.qm) of hosts #1: '0' is out of range: expected a whole number from 1 to 4096",
                           "--duration (duration): '0s' is out of range: expected a time from 100ms to 3650d",
                           "--trace (trace): 'unspecified' is not known: expected one of on, off"));
@@ -109,9 +109,9 @@ TEST(PlanCheck, ValuesThatNoReaderSawAreChecked) {
 TEST(PlanCheck, StepsAreBoundedInNumberAndTime) {
   v1::TestPlan plan = PlanOf("workload: {dir: /x}\nrepeat: 1000\nduration: 100ms\n");
   for (int i = 0; i < 10; ++i) plan.add_block_size_bytes(4096);
-  EXPECT_THAT(PlanProblems(plan), IsEmpty());
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
   plan.add_block_size_bytes(4096);
-  EXPECT_THAT(PlanProblems(plan),
+  EXPECT_THAT(ProblemsOf(plan),
               ElementsAre("--bsize (block_size) and --repeat (repeat) make 11000 steps; a run has at most 10000"));
   EXPECT_THAT(
       Problems("workload: {dir: /x}\nrepeat: 1000\nduration: 3650d\nwarmup: 0s\n"),
@@ -143,7 +143,7 @@ TEST(PlanCheck, CriteriaAreReadAndFitTheSteps) {
 TEST(PlanCheck, TheNumberOfProblemsIsBounded) {
   v1::TestPlan plan = PlanOf("workload: {dir: /x}\n");
   for (int i = 0; i < 1000; ++i) plan.add_criteria("x");
-  EXPECT_THAT(PlanProblems(plan), SizeIs(1000));
+  EXPECT_THAT(ProblemsOf(plan), SizeIs(1000));
   const std::string told(CheckPlan(plan).message());
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 20);
   EXPECT_THAT(told, EndsWith("\nmore errors follow; correct these first"));

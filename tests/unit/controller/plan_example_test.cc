@@ -10,6 +10,7 @@
 #include "controller/plan/plan_yaml.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "tests/testing.h"
+#include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 TEST(PlanExample, ReadsBackAndCanBeRun) {
   const auto plan = ReadPlan(ExamplePlan(), "example.yaml");
   ASSERT_THAT(plan, IsOk());
-  EXPECT_THAT(PlanProblems(*plan), IsEmpty());
+  EXPECT_THAT(ProblemsOf(*plan), IsEmpty());
   EXPECT_THAT(PlanNotes(*plan), IsEmpty());
 }
 
@@ -41,7 +42,7 @@ TEST(PlanExample, APlacementReadsBackAndCanBeRunAndExplainsEachOfItsKeys) {
   const std::string example = ExamplePlacement();
   const auto plan = ReadPlan(example, "example.yaml");
   ASSERT_THAT(plan, IsOk());
-  EXPECT_THAT(PlanProblems(*plan), IsEmpty());
+  EXPECT_THAT(ProblemsOf(*plan), IsEmpty());
   const auto& message = *v1::PlacedQueueManager::descriptor();
   for (int i = 0; i < message.field_count(); ++i) EXPECT_THAT(example, HasSubstr(RuleOf(*message.field(i)).help()));
 }

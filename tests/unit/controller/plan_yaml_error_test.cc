@@ -124,6 +124,11 @@ TEST(PlanYamlErrors, WhatFollowsFromAWrongValueIsLeftOut) {
   EXPECT_THAT(ErrorsOf("workload: {dir: /x, direct: maybe, file_size: 5000001}\n"), ElementsAre(HasSubstr("'maybe'")));
   EXPECT_THAT(ErrorsOf("workload: 5\n"), ElementsAre(HasSubstr("expected keys of workload")));
   EXPECT_THAT(ErrorsOf("5\n"), ElementsAre(HasSubstr("expected keys of the plan")));
+  EXPECT_THAT(ErrorsOf("workload: {dir: /x}\nhosts: ['http://b']\ncriteria: ['fairness>=0.9', 'fairness@host>=0.9']\n"),
+              ElementsAre(HasSubstr("'http://b' is not a host")));
+  // A key whose name is a word of the problem has nothing to do with it.
+  EXPECT_THAT(ErrorsOf("name: [x]\nworkload: {qm: 2}\n"),
+              ElementsAre(HasSubstr("name: expected text"), HasSubstr("--dir (workload.dir) is missing: name the")));
   // Either may be the directory.
   EXPECT_THAT(ErrorsOf("workload: {dri: /x}\n"), ElementsAre(HasSubstr("did you mean 'dir'?")));
   EXPECT_THAT(ErrorsOf("workload: {elsewhere: /x}\n"), ElementsAre(HasSubstr("'elsewhere' is not a key")));
@@ -146,15 +151,15 @@ TEST(PlanYamlErrors, WhatACheckFindsIsReportedWithItsLineUnlessAnOptionSetIt) {
   PlanPlaces places;
   const auto plan = ReadPlan("duration: 1h\nmax_slew: 20\nworkload:\n  file_size: 5000k\n", "plan.yaml", &places);
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(
-      places.Locate({"--file-size (workload.file_size) 5000k is wrong", "max_slew: bad", "--dir (workload.dir) x"}),
-      ElementsAre("plan.yaml:2: max_slew: bad", "plan.yaml:4: --file-size (workload.file_size) 5000k is wrong",
-                  "--dir (workload.dir) x"));
+  const PlanProblem file_size(PlanKey("workload.file_size"), " ", 5000, "k is wrong");
+  EXPECT_THAT(places.Locate({file_size, PlanProblem(PlanKey("max_slew", "max_slew"), ": bad"),
+                             PlanProblem(PlanKey("workload.dir"), " x")}),
+              ElementsAre("plan.yaml:2: max_slew: bad", "plan.yaml:4: --file-size (workload.file_size) 5000k is wrong",
+                          "--dir (workload.dir) x"));
   v1::TestPlan changed = *plan;
   changed.mutable_workload()->set_file_size_bytes(6000);
   places.ForgetChanged(*plan, changed);
-  EXPECT_THAT(places.Locate({"--file-size (workload.file_size) 6000 is wrong"}),
-              ElementsAre("--file-size (workload.file_size) 6000 is wrong"));
+  EXPECT_THAT(places.Locate({file_size}), ElementsAre("--file-size (workload.file_size) 5000k is wrong"));
 }
 
 TEST(PlanYamlErrors, ValuesAreReportedWhereTheyStand) {

@@ -17,6 +17,7 @@
 #include "controller/plan/plan_yaml.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"
+#include "tests/unit/controller/read_plan.h"
 
 namespace plimsoll {
 namespace {
@@ -166,7 +167,7 @@ TEST(PlanYamlProperty, ARandomPlanReadsBackAsItWasWritten) {
     ASSERT_TRUE(MessageDifferencer::Equals(*read, filled)) << yaml << "\n" << filled.DebugString();
     ASSERT_EQ(WritePlan(*read), yaml);
     // Whatever is wrong with it is told, not run into.
-    for (const std::string& problem : PlanProblems(plan)) ASSERT_EQ(problem.find('\n'), std::string::npos);
+    for (const std::string& problem : ProblemsOf(plan)) ASSERT_EQ(problem.find('\n'), std::string::npos);
   }
 }
 

@@ -2,11 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
@@ -15,6 +21,9 @@ namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What getrandom() gives; nothing: what the kernel does.
+std::optional<uint64_t> drawn;
 
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -139,6 +148,21 @@ TEST(WriteFile, LeavesALinkBesideItAlone) {
   EXPECT_EQ(ContentOf(base.Sub("out.csv")), "text");
 }
 
+TEST(WriteFile, OpensNothingThatHasItsTemporaryNameAlready) {
+  const tests::TempDirectory base;
+  Put(base.Sub("mine"), "mine");
+  fs::create_symlink(base.Sub("mine"), base.Sub(".plimsoll-00000000000000ab"));
+  Put(base.Sub(".plimsoll-00000000000000cd"), "also mine");
+  for (const uint64_t name : {0xabU, 0xcdU}) {
+    drawn = name;
+    EXPECT_THAT(WriteFile(base.Sub("out.csv"), "text"), StatusIs(absl::StatusCode::kAlreadyExists, "out.csv"));
+    drawn.reset();
+  }
+  EXPECT_EQ(ContentOf(base.Sub("mine")), "mine");
+  EXPECT_EQ(ContentOf(base.Sub(".plimsoll-00000000000000cd")), "also mine");
+  EXPECT_FALSE(fs::exists(base.Sub("out.csv")));
+}
+
 TEST(WriteFile, OfStandardOutputIsWrittenToTheStreamItself) {
   const tests::TempDirectory base;
   ::testing::internal::CaptureStdout();
@@ -149,3 +173,10 @@ TEST(WriteFile, OfStandardOutputIsWrittenToTheStreamItself) {
 
 }  // namespace
 }  // namespace plimsoll
+
+// In place of the C library's.
+extern "C" ssize_t getrandom(void* buffer, size_t size, unsigned flags) {
+  if (!plimsoll::drawn.has_value()) return syscall(SYS_getrandom, buffer, size, flags);
+  std::memcpy(buffer, &*plimsoll::drawn, size);
+  return static_cast<ssize_t>(size);
+}
