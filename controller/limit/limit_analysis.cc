@@ -394,12 +394,12 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
   } else if (limit.limit() == 0 && !limit.ended().empty()) {
     const auto probes = static_cast<size_t>(std::count_if(
         steps_.begin(), steps_.end(), [](const Step& step) { return step.point.purpose() == v1::STEP_PURPOSE_PROBE; }));
-    reasons.push_back(absl::StrCat(limit.ended(), "; no lower load was held against the criteria",
-                                   2 * probes <= steps_.size()
-                                       ? ""
-                                       : absl::StrCat(": ", probes, " of ", steps_.size(), " steps",
-                                                      " waited for the storage to recover from the loads before"),
-                                   "."));
+    reasons.push_back(absl::StrCat(
+        limit.ended(), "; no lower load was held against the criteria",
+        2 * probes <= steps_.size()
+            ? ""
+            : absl::StrCat(": ", probes, " of ", steps_.size(), " steps", " probed whether the storage had recovered"),
+        "."));
   }
   std::vector<const Step*> decisive;
   if (limit.limit() > 0) decisive.push_back(&steps_[search_->bounds().meets_result]);

@@ -36,8 +36,13 @@ TEST(Files, OfAnotherKindAreRefusedWithoutWaiting) {
   const TempDirectory directory;
   const std::string pipe = directory.Sub("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  for (const std::string& path : {pipe, directory.path(), std::string("/dev/zero")}) {
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
     EXPECT_THAT(ReadFile(path, 10), StatusIs(absl::StatusCode::kInvalidArgument, path + " is not a regular file"));
+  }
+  for (const FileKind kind : {FileKind::kRegular, FileKind::kAny}) {
+    EXPECT_THAT(ReadFile(directory.path(), 10, kind, "--file"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "--file: " + directory.path() + " is a directory; name a file in it"));
   }
 }
 

@@ -71,7 +71,8 @@ TEST(HaPageData, HoldsEveryFieldOfTheSection) {
     }
   }
   std::set<std::string> held;
-  for (const auto& [name, value] : HaOf(report).fields().at("report").struct_value().fields()) {
+  const Struct page = HaOf(report);
+  for (const auto& [name, value] : page.fields().at("report").struct_value().fields()) {
     if (value.list_value().values_size() > 0 || value.kind_case() != google::protobuf::Value::kListValue) {
       held.insert(name);
     }

@@ -63,7 +63,8 @@ TEST_F(IdentityTest, FilesThatHoldSomethingElseAreNamed) {
   EXPECT_THAT(ReadTlsIdentity(paths_), StatusIs(absl::StatusCode::kInvalidArgument, "not the certificate of a CA"));
   paths_ = good;
   paths_.key = directory_.path();
-  EXPECT_THAT(ReadTlsIdentity(paths_), StatusIs(absl::StatusCode::kInvalidArgument, "not a regular file"));
+  EXPECT_THAT(ReadTlsIdentity(paths_),
+              StatusIs(absl::StatusCode::kInvalidArgument, "is a directory; name a file in it"));
   paths_.key = Write("long.key", std::string((1 << 20) + 1, 'x'));
   EXPECT_THAT(ReadTlsIdentity(paths_), StatusIs(absl::StatusCode::kInvalidArgument, "larger than 1048576 bytes"));
 }
