@@ -241,6 +241,7 @@ std::string Session::Doing() const {
     text = StateName();
     const int64_t age_ns = options_.clock->Now() - phase_since_;
     if (phase_ == kCleaningUp && age_ns >= kHangReportNs) absl::StrAppend(&text, " for ", age_ns / kNsPerSecond, " s");
+    if (writing_ns_ > 0) absl::StrAppend(&text, ", at most ", FormatLength(writing_ns_), " of writing in all");
     work = work_;
   }
   if (work != nullptr) {
@@ -510,6 +511,7 @@ absl::Status Session::PrepareWork(const v1::Prepare& prepare) {
   std::optional<std::string> stop;
   {
     MutexLock lock(mutex_);
+    writing_ns_ = static_cast<int64_t>(std::min<uint64_t>(demand.duration_ns.value, INT64_MAX));
     work_ = work;
     awaits_fill_ = true;
     stop = broken_.has_value() ? broken_ : stop_reason_;

@@ -211,6 +211,8 @@ class Session final : public WorkSink {
   MonotonicNs phase_since_ ABSL_GUARDED_BY(mutex_);
   // Steps of the session itself, for Progress.
   uint64_t phases_ ABSL_GUARDED_BY(mutex_) = 0;
+  // How long its work writes in all, by the plan; 0 until that is known, and where no limit follows from the plan.
+  int64_t writing_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   // Set once by the session's thread, reset only by it when all is over.
   std::shared_ptr<Work> work_ ABSL_GUARDED_BY(mutex_);
   // A Stop that came before there was work to stop.

@@ -48,7 +48,7 @@ class CannotRun(harness.PlimsollTest):
         run_id = directory.name.removeprefix("plimsoll-")
         (line,) = self.not_run("--hosts", alpha.address)
         self.assertRegex(line, rf"^plimsoll: {alpha.address}: the agent is busy: run {run_id} of \S+ has held it for \d+ s "
-                         r"\([a-z ]+; without its controller the lease ends it within 10s\); wait for its end, or end it with Ctrl-C "
+                         r"\([a-z ]+, at most 30 s of writing in all; without its controller the lease ends it within 10s\); wait for its end, or end it with Ctrl-C "
                          r"at its controller$")
         self.assertRegex(line, rf" run {run_id} of 127\.0\.0\.1:\d+ ")
         self.assertIn(f"run {run_id} of 127.0.0.1:", self.plimsoll("hosts", "--hosts", alpha.address).out)
