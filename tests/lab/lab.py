@@ -196,10 +196,11 @@ def _execute(lab, arguments):
     return status
 
 
-def _inside(_lab, arguments):
+def _inside(lab, arguments):
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if not words:
         raise LabError("run: name a program")
+    lab.machines()  # which says so where there is no lab
     # The programs that the hosts run come first, so that `run plimsoll` finds one that fits their agents.
     os.environ["PATH"] = f"{program_directory()}:{os.environ.get('PATH', os.defpath)}"
     argv = ["ip", "netns", "exec", NAMESPACE, *words]
