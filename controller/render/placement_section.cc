@@ -19,7 +19,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kMostNamed = 16;
+constexpr int kMostQueueManagersNamed = 16;
 
 std::string PlacedTimeCell(const v1::PlacementStepReport& step, const char* name, uint64_t time_ns) {
   return IsKnown(step, name) ? FormatLatency(static_cast<double>(time_ns), kNsPerMs) : kDash;
@@ -28,10 +28,11 @@ std::string PlacedTimeCell(const v1::PlacementStepReport& step, const char* name
 // "PAYMENTS to node2, ORDERS to node3".
 std::string MovedText(const v1::PlacementStepReport& step) {
   std::vector<std::string> moved;
-  for (int i = 0; i < std::min(step.moved_size(), kMostNamed); ++i) {
+  for (int i = 0; i < std::min(step.moved_size(), kMostQueueManagersNamed); ++i) {
     moved.push_back(absl::StrCat(step.moved(i).queue_manager(), " to ", step.moved(i).host()));
   }
-  if (step.moved_size() > kMostNamed) moved.push_back(absl::StrCat(step.moved_size() - kMostNamed, " more"));
+  if (step.moved_size() > kMostQueueManagersNamed)
+    moved.push_back(absl::StrCat(step.moved_size() - kMostQueueManagersNamed, " more"));
   return absl::StrJoin(moved, ", ");
 }
 
@@ -83,15 +84,15 @@ void PlacementOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& r
   const auto add = [&rows](const std::string& value, bool first) {
     rows.push_back({"Placement", "", value, first ? ConfigurationRow::Text::kRow : ConfigurationRow::Text::kBelow});
   };
-  for (int i = 0; i < std::min(plan.placement_size(), kMostNamed); ++i) {
+  for (int i = 0; i < std::min(plan.placement_size(), kMostQueueManagersNamed); ++i) {
     const v1::PlacedQueueManager& qm = plan.placement(i);
     add(absl::StrFormat("%s: %s, standby %s; %s, %s writes/s%s", qm.qm(), qm.home(), qm.standby(),
                         FormatSizeForPeople(qm.block_size_bytes()), FormatTargetRate(qm.rate_per_second()),
                         qm.has_dir() ? absl::StrCat("; in ", qm.dir()) : std::string()),
         i == 0);
   }
-  if (plan.placement_size() > kMostNamed) {
-    add(absl::StrCat("... and ", plan.placement_size() - kMostNamed, " more queue managers"), false);
+  if (plan.placement_size() > kMostQueueManagersNamed) {
+    add(absl::StrCat("... and ", plan.placement_size() - kMostQueueManagersNamed, " more queue managers"), false);
   }
 }
 
