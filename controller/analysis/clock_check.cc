@@ -73,7 +73,7 @@ bool IsWrongPace(const ClockChange& change) {
 bool IsUnseen(int64_t unseen_ns, int64_t length_ns) {
   // The last probe before the end of a step is a probing period old, and its answer may be late.
   constexpr int64_t kShare = 10;
-  return unseen_ns > std::max(kNsPerSecond / 2, std::min(kNsPerSecond + length_ns / kShare, length_ns / 2));
+  return unseen_ns > kNsPerSecond + length_ns / kShare;
 }
 
 double PacePpm(const ClockChange& change) {

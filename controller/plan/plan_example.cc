@@ -236,7 +236,7 @@ such as `hosts>=199` holds; a limit that the measured data exceed is still FAIL.
 **A clock at the wrong speed decides nothing.** Latencies come from the clock of their host. If that clock gained and lost more in a
 step than `--max-slew` allows for its length, beside what it lost while its host reported to be suspended, no figure of the step
 passes or fails a criterion: the run is INCONCLUSIVE and names the clock with its speed. The same holds where a host answered no clock
-probe for half of a step (and half a second), or for a second and a tenth of it: then the clock's speed is not known. Bounds decide, so that a clock within
+probe for more than a second and a tenth of a step: then the clock's speed is not known. Bounds decide, so that a clock within
 `--max-slew` is never accused. If most hosts deviate alike, the controller's own clock is named. `hosts` and `nfs_retransmits`, which no
 clock measures, are decided all the same; so are steps in which the clocks were right.
 
