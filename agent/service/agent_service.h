@@ -45,8 +45,8 @@ class AgentService final : public v1::Agent::CallbackService {
   int64_t LeaseNs();
   // Waits until no session is left (each ends by itself when its stream or lease ends).
   void WaitForSession();
-  // Waits, before the agent ends, for the session and for Describe calls under way, as long as something makes
-  // progress. Returns "" if none is left, or, after `patience_ns` without progress, what hangs.
+  // Before the agent ends: waits for the session and for Describe calls under way, as long as they make progress.
+  // Returns "" once they have ended; after `patience_ns` without progress, the calls that hang.
   std::string WaitForEnd(int64_t patience_ns);
 
   grpc::ServerUnaryReactor* Describe(grpc::CallbackServerContext* context, const v1::DescribeRequest* request,

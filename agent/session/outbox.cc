@@ -14,7 +14,7 @@ namespace {
 void MergeDistribution(const v1::Distribution& later, v1::Distribution& into) {
   if (later.count() == 0) return;
   Histogram sum;
-  // Both distributions come from our own recorder: they cannot contradict themselves.
+  // Distributions of this agent's own recorder are consistent, so that merging them cannot fail.
   sum.Merge(into).IgnoreError();
   sum.Merge(later).IgnoreError();
   into = sum.ToProto();

@@ -295,8 +295,8 @@ class Ab {
     line_.err << run.errors() << std::flush;
   }
 
-  // Measures the two sides in the order, each in a run with a session of its own; adds the round to the record where
-  // both were measured whole, and ends the rounds where one was not.
+  // Measures the two sides in the order, each in a run with a session of its own; adds the round to the record if
+  // both sides were measured whole, and ends the rounds if one side was not.
   void MeasureRound(size_t round, const std::string& order) {
     AbRound measured;
     measured.order = order;

@@ -133,7 +133,7 @@ void SetPhases(const Timeline& timeline, const HaRoundFacts& round, const HaInst
     judged.reasons.emplace_back("the moment of the fault is not known");
   }
   if (next.free.has_value()) {
-    // Both moments are of one clock. A granted lock is free, whatever the poller saw later.
+    // Grant and release are times of one clock. A granted lock is free, whatever the poller saw later.
     const int64_t granted_ns = next.active->at_ns;
     const int64_t free_ns = std::min(next.free->at_ns, granted_ns);
     const int64_t held_ns =

@@ -78,8 +78,8 @@ constexpr int64_t kKillLimitNs = 2 * kNsPerSecond;
 constexpr size_t kMostDirectory = 80;
 
 // Removes the directory of the sockets once its standard input ends. A client whose controller was killed may still
-// make its socket just then, and no process is left to report the client's end: hence it looks again, a second later,
-// and once more.
+// make its socket just then. The shell cannot wait for that: the client is not its child, and no process is left to
+// report the client's end. Hence it looks three times, a second apart, and only while something is left.
 constexpr char kRemover[] =
     "read -r end; for again in 1 2 3; do rm -f \"$1\"/*.sock; rmdir \"$1\" 2>/dev/null && exit; sleep 1; done";
 

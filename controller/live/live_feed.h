@@ -82,8 +82,8 @@ class LiveObserver {
   virtual void OnOutlook(const std::string& /*text*/) {}
   // Every record that is kept.
   virtual void OnRecord(const v1::JournalRecord& /*record*/) {}
-  // The report of a step, once it is made, on the analysis' thread: never before the records of the step, nor after
-  // those of the next.
+  // The report of a step, once it is made, on the analysis' thread: never before the records of the step, nor after the
+  // records of the next step.
   virtual void OnStep(const v1::StepReport& /*step*/) {}
   // After the last record, and with it everything that follows from it.
   virtual void OnEnd() {}
