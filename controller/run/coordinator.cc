@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/protocol.h"
 #include "common/units.h"
@@ -537,7 +538,9 @@ void Coordinator::OnClosed(Host& host, const absl::Status& status) {
     return;
   }
   const std::string why = status.ok() ? "the agent ended the session" : std::string(status.message());
-  if (status.code() == absl::StatusCode::kResourceExhausted && !host.fault.has_value()) {
+  // An agent that is busy refuses the session with that word; a message of its own that is too large breaks the
+  // session.
+  if (status.code() == absl::StatusCode::kResourceExhausted && absl::StartsWith(why, "busy with ")) {
     Lose(host, absl::StrCat("the agent is ", why));
   } else {
     Lose(host, absl::StrCat("the session broke: ", why.empty() ? "connection lost" : why));

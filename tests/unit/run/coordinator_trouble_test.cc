@@ -32,6 +32,17 @@ TEST_F(CoordinatorTest, WhateverBytesAnErrorHoldsTheJournalReadsBack) {
   EXPECT_EQ(Records(v1::JournalRecord::kRunEnd).size(), 1U);
 }
 
+TEST_F(CoordinatorTest, AMessageThatIsTooLargeIsNotTakenForABusyAgent) {
+  scripts_[0].run_until_stopped = true;
+  scripts_[1].break_at_step = 0;
+  scripts_[1].break_code = absl::StatusCode::kResourceExhausted;
+  scripts_[1].break_message = "a message of 9 bytes would take more than 32 MiB of memory";
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].host_lost().reason(), "the session broke: " + scripts_[1].break_message);
+}
+
 TEST_F(CoordinatorTest, LosesAHostThatSaysNothingForALease) {
   plan_.set_lease_ns(200 * kNsPerMs);
   scripts_[0].run_until_stopped = true;

@@ -38,6 +38,7 @@ struct FakeScript {
   // The session breaks when it is armed for this step.
   int break_at_step = -1;
   std::string break_message = "connection reset";
+  absl::StatusCode break_code = absl::StatusCode::kUnavailable;
   // Says nothing any more once it has been armed for this step, as an agent that was frozen.
   int silent_from_step = -1;
   // Steps end only when Stop comes.
@@ -261,7 +262,7 @@ class FakeAgent final : public DirectAgent {
     SendFrame();
     if (script_.break_at_step == static_cast<int>(arm.step())) {
       armed_ = false;
-      return EndSession(absl::UnavailableError(script_.break_message));
+      return EndSession(absl::Status(script_.break_code, script_.break_message));
     }
     silent_ = script_.silent_from_step == static_cast<int>(arm.step());
     script_.on_running();
