@@ -23,7 +23,8 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--force-device-scale-factor=1", "--hide-scrollbars"
 ]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-START_S = 60
+# How long an answer may take: only a browser that hangs takes longer, also where it gets a tenth of a processor.
+ANSWER_S = 300
 
 
 def missing():
@@ -86,7 +87,7 @@ class Browser:
                 os.killpg(self._driver.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            self._driver.wait(START_S)
+            self._driver.wait(ANSWER_S)
             self._driver.stdout.close()
         shutil.rmtree(self._profile, ignore_errors=True)
 
@@ -96,7 +97,7 @@ class Browser:
         # Never through a proxy: the driver is on this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=START_S) as answer:
+            with opener.open(request, timeout=ANSWER_S) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             told = json.load(error)["value"]
