@@ -123,6 +123,39 @@ bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step) 
   return work.queue_managers().empty() || std::any_of(work.queue_managers().begin(), work.queue_managers().end(), here);
 }
 
+namespace {
+
+v1::LogStep StepWithParts() {
+  v1::LogStep step;
+  step.add_operations()->set_name("write");
+  for (const char* name : {"write_call", "sync"}) {
+    v1::Operation& part = *step.add_operations();
+    part.set_name(name);
+    part.set_kind(v1::OPERATION_PART);
+  }
+  return step;
+}
+
+}  // namespace
+
+void MeasureParts(v1::LogStep& step) {
+  *step.mutable_operations() = StepWithParts().operations();
+}
+
+absl::Status CheckOperations(const v1::LogStep& step) {
+  const v1::LogStep with_parts = StepWithParts();
+  for (int i = 0; i < step.operations_size(); ++i) {
+    const bool known = i < with_parts.operations_size() &&
+                       step.operations(i).name() == with_parts.operations(i).name() &&
+                       step.operations(i).kind() == with_parts.operations(i).kind();
+    if (!known) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("operation ", Quoted(step.operations(i).name()), " of a step is unknown to this agent"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum) {
   sum.set_max_ns(std::max(sum.max_ns(), more.max_ns()));
   sum.set_late_writes(sum.late_writes() + more.late_writes());

@@ -23,7 +23,7 @@ namespace plimsoll {
 inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
-inline constexpr uint32_t kProtocolVersion = 9;
+inline constexpr uint32_t kProtocolVersion = 10;
 
 // Metadata of a call that opens a session: the key of the session beside which it is opened (Prepare.beside_key).
 inline constexpr char kBesideKey[] = "plimsoll-beside-bin";
@@ -58,6 +58,23 @@ absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t f
 
 // Up to here a write counts as started in time (v1::StartDelay::late_writes).
 inline constexpr uint64_t kPromptStartNs = 100'000;
+
+// A write that took longer is recorded with this latency: 78 hours, which fit in 48 bits.
+inline constexpr uint64_t kLongestLatencyNs = (uint64_t{1} << 48) - 1;
+
+// Places in a step's list of operations. The first one is the write of the log. Where a sync follows each write, its
+// latency has both in it, and the two are measured beside it.
+inline constexpr uint32_t kWriteOperation = 0;
+inline constexpr uint32_t kWriteCallOperation = 1;
+inline constexpr uint32_t kSyncOperation = 2;
+// Operations that a step has at most.
+inline constexpr uint32_t kMaxOperations = 32;
+
+// Has a step measure writes and, beside them, their two parts.
+void MeasureParts(v1::LogStep& step);
+
+// INVALID_ARGUMENT where the step has other operations than an agent of this version measures.
+absl::Status CheckOperations(const v1::LogStep& step);
 
 // Adds the start delays of further writes.
 void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum);

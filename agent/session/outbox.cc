@@ -101,7 +101,8 @@ void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batc
   for (v1::Frame& frame : *later.mutable_frames()) {
     auto* frames = batch.mutable_frames();
     const auto same = std::find_if(frames->begin(), frames->end(), [&frame](const v1::Frame& other) {
-      return other.step() == frame.step() && other.qm() == frame.qm() && other.closing() == frame.closing() &&
+      return other.step() == frame.step() && other.qm() == frame.qm() && other.operation() == frame.operation() &&
+             other.closing() == frame.closing() &&
              other.first_interval() + static_cast<int32_t>(other.interval_count()) == frame.first_interval() &&
              // Warm-up and measured intervals stay apart: they are counted apart.
              (other.first_interval() < 0) == (frame.first_interval() < 0);

@@ -128,6 +128,7 @@ absl::Status CheckQueueManagers(const v1::HostPlan& plan) {
 
 // `own_loads`: the queue managers have block sizes of their own, and rates.
 absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_size_bytes, int64_t frame_interval_ns) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckOperations(step));
   if (!own_loads) {
     PLIMSOLL_RETURN_IF_ERROR(CheckBlock(step.block_size_bytes(), file_size_bytes));
   } else if (step.has_rate_per_second() || step.qm() > 0) {
@@ -161,7 +162,8 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           step.has_arrival() ? step.arrival() : setup.workload.arrival(),
           step.qm() > 0 ? step.qm() : setup.workload.qm(),
           setup.seed + (of_search ? number * kSeedStride : 0),
-          DownHostOf(step)};
+          DownHostOf(step),
+          !step.operations().empty()};
 }
 
 }  // namespace
@@ -278,6 +280,7 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),
           .sync_each_write = workload.sync() == v1::SYNC_MODE_FDATASYNC,
+          .measure_parts = workload.sync() == v1::SYNC_MODE_FDATASYNC && steps[step].parts,
           .schedule = ScheduleOf(step, start_ns, writer)};
 }
 
@@ -289,6 +292,7 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .layout = loop.layout,
           .schedule = loop.schedule,
           .trace = trace,
+          .measure_parts = loop.measure_parts,
           .delay_ns = workload.delay_ns(),
           .stall_ns = stall_ns,
           // A writer that stalled for less than half of a stall was unaffected for more than half of it.

@@ -27,6 +27,7 @@ struct WorkSetup {
     uint32_t seed = 0;  // of random arrivals
     // Where queue managers have loads of their own: the host that is down, by its number in the run.
     std::optional<uint32_t> down_host = std::nullopt;
+    bool parts = false;  // The parts of each write are measured where a sync follows it
     bool operator==(const Step&) const = default;
   };
   // Most steps that are added to those of the plan.

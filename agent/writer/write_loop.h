@@ -27,6 +27,8 @@ struct WriteLoopParams {
   int64_t delay_ns = 0;
   // Each write is followed by a sync within its latency.
   bool sync_each_write = false;
+  // The sync is also a sample of its own (kSyncOperation), before that of its write.
+  bool measure_parts = false;
   // Open loop.
   std::optional<RateSchedule> schedule;
 };
@@ -46,8 +48,9 @@ struct WriteLoopParams {
 //                                          pinned for the start, and lets the others that start now go first
 //
 // Per write: stamp, clock, write, clock, one ring entry, plain stores. No lock, no allocation, no other system call but
-// those of Yield, once a step. On a schedule also, before the first clock, when the write is due: a few nanoseconds,
-// some 50 for random arrivals, and the sleep until then.
+// those of Yield, once a step. With measure_parts one more clock, ring entry and four stores, for the sync. On a
+// schedule also, before the first clock, when the write is due: a few nanoseconds, some 50 for random arrivals, and the
+// sleep until then.
 template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env);
@@ -83,17 +86,24 @@ struct Counts {
     constexpr auto kRelaxed = std::memory_order_relaxed;
     if (writes == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
     ++writes;
-    latency_sum_ns += sample.latency_ns;
+    latency_sum_ns += sample.latency_ns();
     state.writes.store(writes, kRelaxed);
     state.bytes.store(writes * block_bytes, kRelaxed);
     state.latency_sum_ns.store(latency_sum_ns, kRelaxed);
     state.last_end_ns.store(sample.end_ns(), kRelaxed);
-    if (sample.latency_ns > latency_max_ns) {
-      latency_max_ns = sample.latency_ns;
+    if (sample.latency_ns() > latency_max_ns) {
+      latency_max_ns = sample.latency_ns();
       state.latency_max_ns.store(latency_max_ns, kRelaxed);
     }
   }
 };
+
+// Counts one part of a write. Only this thread stores the cells.
+inline void CountPart(uint64_t latency_ns, WriterState::PartCount& count) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  count.latency_sum_ns.store(count.latency_sum_ns.load(kRelaxed) + latency_ns, kRelaxed);
+  if (latency_ns > count.latency_max_ns.load(kRelaxed)) count.latency_max_ns.store(latency_ns, kRelaxed);
+}
 
 // Waits, between two writes, until the recorder has made room.
 template <typename Env>
@@ -106,6 +116,16 @@ void PushWaiting(const Sample& sample, WriterState& state, Env& env) {
     env.AwaitRoom();
     state.ring_full_wait_ns.store(waited_before_ns + static_cast<uint64_t>(env.Now() - full_since_ns), kRelaxed);
   } while (!state.ring.TryPush(sample));
+}
+
+// Counts the two parts of a write, and pushes the sync: the call is what is left of the write.
+template <typename Env>
+void PushSync(int64_t start_ns, int64_t sync_start_ns, int64_t end_ns, WriterState& state, Env& env) {
+  const Sample sync(sync_start_ns, static_cast<uint64_t>(end_ns - sync_start_ns), kSyncOperation);
+  CountPart(static_cast<uint64_t>(sync_start_ns - start_ns), state.write_call);
+  CountPart(sync.latency_ns(), state.sync);
+  if (!state.ring.TryPush(sync)) [[unlikely]]
+    PushWaiting(sync, state, env);
 }
 
 inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& control) {
@@ -153,7 +173,11 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     state.mark.store(start_ns, std::memory_order_release);
     const int64_t written = env.Write(place.extent, place.offset_bytes, block, block_bytes);
     int sync_result = 0;
-    if (params.sync_each_write && written == static_cast<int64_t>(block_bytes)) sync_result = env.Sync(place.extent);
+    int64_t sync_start_ns = start_ns;
+    if (params.sync_each_write && written == static_cast<int64_t>(block_bytes)) {
+      if (params.measure_parts) sync_start_ns = env.Now();
+      sync_result = env.Sync(place.extent);
+    }
     // Before the clock: a reader that does not see this mark yet knows that the end is yet to be read.
     state.mark.store(WriterState::kReturned, std::memory_order_release);
     now_ns = env.Now();
@@ -179,6 +203,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     }
     const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns)};
     counts.Take(sample, block_bytes, state);
+    if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
     if (!state.ring.TryPush(sample)) [[unlikely]]
       write_loop_internal::PushWaiting(sample, state, env);
     // Release: who sees it finds the sample in the ring.

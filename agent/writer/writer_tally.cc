@@ -27,7 +27,7 @@ StallWatch::StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& sche
 
 void StallWatch::TakeLate(uint64_t seq, const Sample& sample, int64_t due_ns) {
   const int64_t begin_ns = std::min(due_ns, sample.start_ns);
-  const auto latency_ns = static_cast<int64_t>(sample.latency_ns);
+  const auto latency_ns = static_cast<int64_t>(sample.latency_ns());
   const int64_t stalled_ns = std::max(latency_ns, sample.start_ns - due_ns);
   const bool stalled = stalled_ns >= stall_ns_;
   if (growing_ && begin_ns >= open_.end_ns) Close();
@@ -127,6 +127,15 @@ void StallWatch::ReportGrowing(int64_t until_ns, const Pending& next, v1::Frame&
   Set(found, *frame.mutable_growing_stall());
 }
 
+void OperationTally::Report(v1::Frame& frame) const {
+  *frame.mutable_latency() = latency_.ToProto();
+  if (latency_.count() == 0) return;
+  frame.set_first_seq(first_seq_);
+  frame.set_first_start_ns(first_start_ns_);
+  frame.set_last_end_ns(last_end_ns_);
+  frame.set_fastest_seq(fastest_seq_);
+}
+
 using google::protobuf::RepeatedPtrField;
 
 WriterTally::WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns)
@@ -136,6 +145,7 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       interval_(params.times.first_interval()),
       interval_end_ns_(params.times.EndOf(interval_)),
       previous_end_ns_(params.times.start_ns()),
+      parts_(params.measure_parts ? kSyncOperation : 0),
       stalls_(params.reported_from_ns > 0 ? params.reported_from_ns : params.stall_ns, params.schedule,
               params.times.interval_ns()) {}
 
@@ -146,6 +156,11 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   const int64_t mark = state_.mark.load(std::memory_order_acquire);
   const int32_t closing = params_.times.closing_interval();
   state_.ring.Drain([&](const Sample& sample) {
+    // Its write follows, and ends with it.
+    if (sample.operation() == kSyncOperation) {
+      sync_ = sample;
+      return;
+    }
     // The recorder may have lost its CPU since it read the clock: the sample knows better.
     while (interval_ < closing && sample.end_ns() >= interval_end_ns_) {
       Cut(std::max(now_ns, sample.end_ns()), sample.start_ns, frames);
@@ -169,7 +184,7 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
   while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
   // Regular intervals beyond the stop, and the closing one, only where a write completed in them or there is a stall to
   // report.
-  if (latency_.count() > 0 || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
+  if (write_.count() > 0 || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
   done_ = true;
 }
 
@@ -194,30 +209,23 @@ void WriterTally::Take(const Sample& sample) {
   const uint64_t seq = ++taken_;
   const int64_t due_ns = DueAt(seq);
   stalls_.Take(seq, sample, due_ns);
-  if (interval_ >= 0) slowest_writes_.Offer({seq, sample, static_cast<int64_t>(sample.latency_ns)});
+  if (interval_ >= 0) slowest_writes_.Offer({seq, sample, static_cast<int64_t>(sample.latency_ns())});
   const int64_t measured_start_ns = params_.times.measured_start_ns();
   // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
   const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
   between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
   previous_end_ns_ = sample.end_ns();
 
-  latency_.Record(sample.latency_ns);
+  write_.Take(seq, sample);
+  if (!parts_.empty()) {
+    parts_[kWriteCallOperation - 1].Take(
+        seq, {sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation});
+    parts_[kSyncOperation - 1].Take(seq, sync_);
+  }
   if (params_.schedule) TakeResponse(seq, sample, due_ns);
-  if (first_seq_ == 0) {
-    first_seq_ = seq;
-    first_start_ns_ = sample.start_ns;
-  }
-  if (slowest_seq_ == 0 || sample.latency_ns > slowest_.latency_ns) {
-    slowest_seq_ = seq;
-    slowest_ = sample;
-  }
-  if (fastest_seq_ == 0 || sample.latency_ns < fastest_ns_) {
-    fastest_seq_ = seq;
-    fastest_ns_ = sample.latency_ns;
-  }
   // Relaxed: a moment stands alone.
   if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
-    trace_.Add(sample.start_ns, sample.latency_ns);
+    trace_.Add(sample.start_ns, sample.latency_ns());
   } else {
     ++untraced_;
   }
@@ -228,7 +236,7 @@ void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, int64_t due_n
   response_.Record(static_cast<uint64_t>(response_ns));
   if (interval_ >= 0) slowest_responses_.Offer({seq, sample, response_ns});
   // What a slow write makes later ones wait for is in both ends: only what the writer itself lost is between them.
-  prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns);
+  prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns());
   const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - prompt_end_ns_, 0));
   max_start_delay_ns_ = std::max(max_start_delay_ns_, delay_ns);
   if (delay_ns > kPromptStartNs) ++late_writes_;
@@ -237,22 +245,33 @@ void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, int64_t due_n
 void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const {
   reported.set_seq(seq);
   reported.set_start_ns(sample.start_ns);
-  reported.set_latency_ns(sample.latency_ns);
+  reported.set_latency_ns(sample.latency_ns());
   const BlockPlace place = params_.layout.PlaceOf(params_.first_block + seq - 1);
   reported.set_extent(place.extent);
   reported.set_offset_bytes(place.offset_bytes);
-  if (params_.schedule) reported.set_response_ns(static_cast<uint64_t>(ResponseNs(sample, DueAt(seq))));
+  if (params_.schedule && sample.operation() == kWriteOperation) {
+    reported.set_response_ns(static_cast<uint64_t>(ResponseNs(sample, DueAt(seq))));
+  }
 }
 
-void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
+v1::Frame& WriterTally::AddFrame(const OperationTally& tally, uint32_t operation, int64_t now_ns,
+                                 RepeatedPtrField<v1::Frame>& frames) const {
   v1::Frame& frame = *frames.Add();
   frame.set_step(params_.step);
   frame.set_qm(params_.qm);
+  frame.set_operation(operation);
   frame.set_first_interval(interval_);
   frame.set_interval_count(1);
   frame.set_closing(interval_ == params_.times.closing_interval());
-  const uint64_t count = latency_.count();
-  *frame.mutable_latency() = latency_.ToProto();
+  tally.Report(frame);
+  if (tally.count() > 0) SetSample(tally.slowest_seq(), tally.slowest(), *frame.mutable_slowest());
+  frame.set_cut_ns(now_ns);
+  return frame;
+}
+
+void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
+  v1::Frame& frame = AddFrame(write_, kWriteOperation, now_ns, frames);
+  const uint64_t count = write_.count();
   if (params_.schedule) {
     *frame.mutable_response() = response_.ToProto();
     frame.mutable_start_delay()->set_max_ns(max_start_delay_ns_);
@@ -261,17 +280,13 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   frame.set_bytes(count * params_.layout.block_bytes());
   frame.set_between_ns(between_ns_);
   if (count > 0) {
-    frame.set_first_seq(first_seq_);
-    frame.set_first_start_ns(first_start_ns_);
-    if (first_seq_ == 1 && params_.schedule) {
+    if (write_.first_seq() == 1 && params_.schedule) {
       frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
     }
-    frame.set_last_end_ns(previous_end_ns_);
-    SetSample(slowest_seq_, slowest_, *frame.mutable_slowest());
-    frame.set_fastest_seq(fastest_seq_);
-    slowest_writes_.ForEachFrom(
-        first_seq_, [&](const SlowestWrites::Entry& write) { SetSample(write.seq, write.sample, *frame.add_slow()); });
-    slowest_responses_.ForEachFrom(first_seq_, [&](const SlowestWrites::Entry& write) {
+    slowest_writes_.ForEachFrom(write_.first_seq(), [&](const SlowestWrites::Entry& write) {
+      SetSample(write.seq, write.sample, *frame.add_slow());
+    });
+    slowest_responses_.ForEachFrom(write_.first_seq(), [&](const SlowestWrites::Entry& write) {
       SetSample(write.seq, write.sample, *frame.add_slow_responses());
     });
   }
@@ -285,25 +300,25 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   ring_full_waits_cut_ = waits;
   ring_full_wait_cut_ns_ = wait_ns;
   frame.set_in_flight_since_ns(std::max<int64_t>(state_.mark.load(std::memory_order_relaxed), 0));
-  frame.set_cut_ns(now_ns);
   if (trace_.size() > 0) frame.add_trace(trace_.Finish());
   frame.set_untraced_writes(untraced_);
+  for (uint32_t part = 0; part < parts_.size(); ++part) {
+    // A closing frame only where a write completed then.
+    if (!frame.closing() || count > 0) AddFrame(parts_[part], part + 1, now_ns, frames);
+  }
   OpenNext();
 }
 
 void WriterTally::OpenNext() {
   ++interval_;
   interval_end_ns_ = params_.times.EndOf(interval_);
-  latency_.Clear();
+  write_.Clear();
+  for (OperationTally& part : parts_) part.Clear();
   response_.Clear();
   max_start_delay_ns_ = 0;
   late_writes_ = 0;
   untraced_ = 0;
   between_ns_ = 0;
-  first_seq_ = 0;
-  first_start_ns_ = 0;
-  slowest_seq_ = 0;
-  fastest_seq_ = 0;
 }
 
 v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
@@ -322,6 +337,20 @@ v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
   totals.set_max_behind_ns(state_.max_behind_ns.load(kRelaxed));
   if (params_.schedule) SetNotIssued(measured_end_ns, totals);
   return totals;
+}
+
+void WriterTally::AddPartTotals(v1::StepDone& done) const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  if (!params_.measure_parts) return;
+  for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {
+    const WriterState::PartCount& count = part == kSyncOperation ? state_.sync : state_.write_call;
+    v1::WriterTotals& own = *done.add_writers();
+    own.set_qm(params_.qm);
+    own.set_operation(part);
+    own.set_writes(state_.writes.load(kRelaxed));
+    own.set_latency_sum_ns(count.latency_sum_ns.load(kRelaxed));
+    own.set_latency_max_ns(count.latency_max_ns.load(kRelaxed));
+  }
 }
 
 void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const {
@@ -469,7 +498,10 @@ v1::StepDone StepRecorder::Finish(const std::string& reason) const {
     lease = lease || writer->state.end == LoopEnd::kLease;
   }
   const int64_t measured_end_ns = stopped ? std::min(times_.end_ns(), control_.stop_at_ns()) : times_.end_ns();
-  for (const auto& writer : writers_) *done.add_writers() = writer->tally.Totals(measured_end_ns);
+  for (const auto& writer : writers_) {
+    *done.add_writers() = writer->tally.Totals(measured_end_ns);
+    writer->tally.AddPartTotals(done);
+  }
   if (!failed_.empty()) {
     done.set_stopped(failed_);
   } else if (lease) {

@@ -184,6 +184,50 @@ class StallWatch {
   uint64_t left_out_ = 0;
 };
 
+// What a frame holds of one operation. Allocates nothing after its construction. Not thread-safe.
+class OperationTally {
+ public:
+  // Takes one more: a write, or the part of it.
+  void Take(uint64_t seq, const Sample& sample) {
+    latency_.Record(sample.latency_ns());
+    if (first_seq_ == 0) {
+      first_seq_ = seq;
+      first_start_ns_ = sample.start_ns;
+    }
+    if (slowest_seq_ == 0 || sample.latency_ns() > slowest_.latency_ns()) {
+      slowest_seq_ = seq;
+      slowest_ = sample;
+    }
+    if (fastest_seq_ == 0 || sample.latency_ns() < fastest_ns_) {
+      fastest_seq_ = seq;
+      fastest_ns_ = sample.latency_ns();
+    }
+    last_end_ns_ = sample.end_ns();
+  }
+  void Clear() {
+    latency_.Clear();
+    first_seq_ = slowest_seq_ = fastest_seq_ = 0;
+  }
+
+  uint64_t count() const { return latency_.count(); }
+  // 0: nothing was taken.
+  uint64_t first_seq() const { return first_seq_; }
+  uint64_t slowest_seq() const { return slowest_seq_; }
+  const Sample& slowest() const { return slowest_; }
+  // Sets the frame's figures, all but the slowest, which needs its place in the log.
+  void Report(v1::Frame& frame) const;
+
+ private:
+  Histogram latency_;
+  uint64_t first_seq_ = 0;
+  int64_t first_start_ns_ = 0;
+  int64_t last_end_ns_ = 0;
+  uint64_t slowest_seq_ = 0;
+  Sample slowest_;
+  uint64_t fastest_seq_ = 0;
+  uint64_t fastest_ns_ = 0;
+};
+
 // Parameters of one writer's tally in one step.
 struct TallyParams {
   uint32_t step = 0;
@@ -194,6 +238,8 @@ struct TallyParams {
   uint64_t first_block = 0;
   std::optional<RateSchedule> schedule;
   bool trace = false;
+  // As in WriteLoopParams: the two parts of each write have frames and totals of their own.
+  bool measure_parts = false;
   // Pause after each write, where there is no schedule.
   int64_t delay_ns = 0;
   // How long a write must be overdue or in flight to count as a stall, and the shortest stall interval that is
@@ -240,6 +286,8 @@ class WriterTally {
   // The writer's own counts, once done. `measured_end_ns`: end of the measured time, earlier than planned if the step
   // was stopped.
   v1::WriterTotals Totals(int64_t measured_end_ns) const;
+  // Adds those of the parts of its writes.
+  void AddPartTotals(v1::StepDone& done) const;
 
  private:
   void Take(const Sample& sample);
@@ -247,6 +295,8 @@ class WriterTally {
   void TakeResponse(uint64_t seq, const Sample& sample, int64_t due_ns);
   // `next_start_ns`: when the write after the last one taken started; 0: it has not started; nothing: none follows.
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
+  v1::Frame& AddFrame(const OperationTally& tally, uint32_t operation, int64_t now_ns,
+                      google::protobuf::RepeatedPtrField<v1::Frame>& frames) const;
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const;
@@ -268,20 +318,17 @@ class WriterTally {
   uint64_t ring_full_waits_cut_ = 0;
   uint64_t ring_full_wait_cut_ns_ = 0;
 
-  // The open frame.
-  Histogram latency_;
+  // The open frame: the write, and its parts by their places after it.
+  OperationTally write_;
+  std::vector<OperationTally> parts_;
+  // The sync of the write that comes next.
+  Sample sync_;
   Histogram response_;
   uint64_t max_start_delay_ns_ = 0;
   uint64_t late_writes_ = 0;
   TraceEncoder trace_;
   uint64_t untraced_ = 0;
   int64_t between_ns_ = 0;
-  uint64_t first_seq_ = 0;
-  int64_t first_start_ns_ = 0;
-  uint64_t slowest_seq_ = 0;
-  Sample slowest_;
-  uint64_t fastest_seq_ = 0;
-  uint64_t fastest_ns_ = 0;
 
   // Slowest writes of the measured part, by service time and by response time.
   SlowestWrites slowest_writes_;

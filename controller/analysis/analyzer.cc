@@ -219,6 +219,8 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
       return absl::InvalidArgumentError("its step has lengths that no run can have");
     }
+    if (static_cast<uint32_t>(asked.operations_size()) > kMaxOperations)
+      return absl::InvalidArgumentError("its step has more operations than any run can have");
     CloseStep();
     SetStorages();
     step_ = std::make_unique<StepStats>(begin.step(), asked, shape, KeepsSeconds(shape));
@@ -242,9 +244,11 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
                           uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
       continue;
     }
+    if (on_frame_) on_frame_(frames.host(), frame);
+    // The others take whole writes.
+    if (frame.operation() != kWriteOperation) continue;
     if (section_) section_->OnFrame(frames.host(), frame);
     if (rows_) rows_->Add(*step_, hosts_.at(frames.host()), frame);
-    if (on_frame_) on_frame_(frames.host(), frame);
   }
   if (step_) step_->ClosePassedSeconds(frames.host());
   if (step_ && rows_) rows_->GivePassed(*step_);

@@ -60,6 +60,11 @@ struct HostFacts {
   bool spreads_starts(const v1::LogStep& step) const {
     return rate_per_second(step) > 0 && (arrival(step) == v1::ARRIVAL_EVEN || arrival(step) == v1::ARRIVAL_POISSON);
   }
+  // Whether its writers measure an operation of the step, by its place in the step's list.
+  bool Measures(const v1::LogStep& step, uint32_t operation) const {
+    return operation == kWriteOperation ||
+           (operation < static_cast<uint32_t>(step.operations_size()) && workload().sync() == v1::SYNC_MODE_FDATASYNC);
+  }
   // Whether the writes of a rate start at random.
   bool random_arrivals(const v1::LogStep& step) const { return arrival(step) == v1::ARRIVAL_POISSON; }
 

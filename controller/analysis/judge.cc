@@ -197,8 +197,10 @@ bool Judge::LooksAt(const Case& one, uint64_t block_size_bytes) {
 void Judge::Observe(uint32_t step, uint64_t block_size_bytes, const ScopeFigures& figures) {
   const auto look = [&](Case& one) {
     const ScopeGetter getter = MetricGetters()[static_cast<size_t>(one.criterion.metric)].of_scope;
-    if (getter == nullptr || !LooksAt(one, block_size_bytes) || KindOf(one.criterion.scope) != figures.scope.kind())
+    if (getter == nullptr || !LooksAt(one, block_size_bytes) || KindOf(one.criterion.scope) != figures.scope.kind() ||
+        one.criterion.operation != figures.operation) {
       return;
+    }
     // Writers without a rate have none to reach.
     if (IsAboutRate(one.criterion.metric) && !HasRate(figures)) return;
     Take(one, step, getter(one.criterion, figures));

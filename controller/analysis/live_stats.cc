@@ -306,7 +306,8 @@ class ScopesSoFar : public ScopeVisitor {
     // Nothing is known of it yet.
     if (sums.measured_ns <= 0 || !judge_.LooksAt(place.kind, step_.shape().block_size_bytes)) return;
     const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
-    v1::ScopeReport scope = MakeScopeReport(sums, place.block_size_bytes, extremes);
+    const bool of_writes = place.operation == kWriteOperation;
+    v1::ScopeReport scope = MakeScopeReport(sums, of_writes ? place.block_size_bytes : 1, extremes);
     scope.set_kind(place.kind);
     if (place.facts != nullptr) scope.set_host(place.facts->label());
     scope.set_qm(place.qm);
@@ -314,7 +315,8 @@ class ScopesSoFar : public ScopeVisitor {
     if (place.qm != 0) scope.set_queue_manager(place.facts->QmName(place.qm));
     Histogram both;
     judge_.Observe(step_.index() + 1, step_.shape().block_size_bytes,
-                   {scope, sums, FeltLatency(sums, both), extremes, false});
+                   {scope, sums, FeltLatency(sums, both), extremes, false,
+                    of_writes ? "" : step_.step().operations(static_cast<int>(place.operation)).name()});
   }
   // The load generator of a host may be CPU-bound.
   bool cpu_bound() const { return cpu_bound_; }

@@ -60,6 +60,8 @@ struct ScopeFigures {
   const SecondExtremes& extremes;
   // The step ended early.
   bool cut_short = false;
+  // The operation that all of these are about, by its name; empty: the write.
+  std::string operation = {};
 };
 
 // NFS retransmits of a host in the measured time of a step: the truth lies between these.

@@ -59,13 +59,14 @@ void StepReporter::OnAbsentHost(const HostFacts& facts) {
 void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
   const bool of_host = scope.kind == v1::SCOPE_KIND_QM || scope.kind == v1::SCOPE_KIND_HOST;
   Named name{scope.kind, of_host ? scope.facts->label() : "", scope.qm, scope.storage};
+  if (scope.kind == v1::SCOPE_KIND_QM) name.queue_manager = scope.facts->QmName(scope.qm);
+  if (scope.operation != kWriteOperation) return AddOperationScope(name, sums, scope);
   if (scope.left_early) name.why_early = WhyEarly(*scope.facts, *scope.part);
   switch (scope.kind) {
     case v1::SCOPE_KIND_QM:
       AddInFlight(scope);
       data_missing_ = data_missing_ || sums.missing_writes > 0;
       CheckWriter(scope.host, *scope.facts, scope.qm, *scope.writer, sums);
-      name.queue_manager = scope.facts->QmName(scope.qm);
       break;
     case v1::SCOPE_KIND_HOST:
       if (sums.generator_bound) cpu_waits_[scope.host] = sums.cpu_wait_ns;
@@ -83,7 +84,38 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
   if (storage || scope.kind == v1::SCOPE_KIND_CLUSTER) AddDistributions(name, sums);
 }
 
+void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope) {
+  v1::OperationReport& operation = *report_.mutable_operations(static_cast<int>(scope.operation) - 1);
+  if (scope.kind == v1::SCOPE_KIND_QM) {
+    data_missing_ = data_missing_ || sums.missing_writes > 0;
+    if (const std::string difference = scope.writer->Disagreement(); !difference.empty()) {
+      run_.reasons.Add("totals", absl::StrCat(scope.facts->WriterName(scope.qm), ", ", StepName(), ", ",
+                                              operation.name(), ": ", difference, "."));
+    }
+  } else {
+    AddDistribution(name, sums.latency, *operation.mutable_distributions());
+    // A writer's seconds are those of its writes.
+    if (HasSeries(scope.kind)) AddSeriesOf(TimeKind::kService, name, sums, scope, {}, *operation.mutable_series());
+  }
+  v1::OperationScopeReport& report = *operation.add_scopes();
+  report.set_kind(name.kind);
+  report.set_host(name.host);
+  report.set_qm(name.qm);
+  if (!name.queue_manager.empty()) report.set_queue_manager(name.queue_manager);
+  report.set_storage(name.storage);
+  *report.mutable_latency() = MakeLatencyReport(sums.latency);
+  report.set_warmup_count(sums.counts.warmup_writes());
+  v1::ScopeReport judged;
+  SetSlowest(sums, judged);
+  if (judged.has_slowest()) *report.mutable_slowest() = judged.slowest();
+  CopySharedFields(report, judged);
+  judged.set_measured_ns(sums.measured_ns);
+  run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
+                     {judged, sums, sums.latency, {}, !report_.cut_short().empty(), operation.name()});
+}
+
 const SecondTable* StepReporter::PercentilesOf(const StepScope& scope, TimeKind kind) const {
+  if (scope.operation != kWriteOperation) return nullptr;
   switch (scope.kind) {
     case v1::SCOPE_KIND_QM:
       return &scope.part->percentiles(kind).qm(scope.qm);
@@ -106,6 +138,14 @@ v1::StepReport StepReporter::Make() {
   *report_.mutable_start() = run_.timeline.ToUtc(stats_.measured_start_ns());
   report_.set_cut_short(stats_.cut_short());
   SetChanges();
+  for (uint32_t operation = 1; operation < stats_.operations(); ++operation) {
+    report_.add_operations()->set_name(stats_.step().operations(static_cast<int>(operation)).name());
+  }
+  for (int unknown = static_cast<int>(stats_.operations()); unknown < stats_.step().operations_size(); ++unknown) {
+    run_.reasons.Add("operation",
+                     absl::StrCat(StepName(), ": this version does not know the operation '",
+                                  stats_.step().operations(unknown).name(), "'; its figures are left out."));
+  }
   AddStartSkew(stats_, run_, report_);
   PlanSeries();
 
@@ -257,8 +297,11 @@ void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t q
                                    static_cast<double>(sums.max_behind_ns) / 1e9));
   }
   if (sums.latency.clamped() > 0) {
-    run_.notes.Add("clamped", absl::StrCat(who, FormatCount(sums.latency.clamped()),
-                                           " writes took more than 1 h; only sum and maximum show how long."));
+    run_.notes.Add(
+        "clamped",
+        absl::StrCat(
+            who, FormatCount(sums.latency.clamped()), " writes took more than 1 h; only sum and maximum show how long.",
+            sums.latency.max_ns() < kLongestLatencyNs ? "" : " One took 78 h or longer: how long is not known."));
   }
 }
 
@@ -323,8 +366,9 @@ void StepReporter::PlanSeries() {
     for (const auto& writer : part.writers()) qms += writer ? 1U : 0U;
   }
   const uint64_t hosts = run_.hosts.size();
-  const uint64_t cluster_rows = seconds;
-  const uint64_t host_rows = 2 * hosts * seconds;  // as many storages as hosts, at most
+  // Each operation of the step has them.
+  const uint64_t cluster_rows = stats_.operations() * seconds;
+  const uint64_t host_rows = stats_.operations() * 2 * hosts * seconds;  // as many storages as hosts, at most
   const uint64_t qm_rows = qms * seconds;
   const uint64_t left = run_.series_rows_left;
   series_of_cluster_ = cluster_rows <= left;
@@ -361,8 +405,7 @@ bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) con
 
 void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
-  const bool wanted = cluster ? series_of_cluster_ : name.kind == v1::SCOPE_KIND_QM ? series_of_qms_ : series_of_hosts_;
-  if (!wanted || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
+  if (!HasSeries(name.kind) || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
   // Bytes of each row where blocks have different sizes: all series have the same rows.
   std::vector<uint64_t> bytes;
   if (scope.block_size_bytes == 0) {

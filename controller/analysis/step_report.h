@@ -71,6 +71,9 @@ class StepReporter : private ScopeVisitor {
   void OnSilentWriter(const HostFacts& facts, uint32_t qm) override;
   void OnAbsentHost(const HostFacts& facts) override;
 
+  // The scope's figures of an operation other than the write.
+  void AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope);
+
   // Why a host's data end before the step does.
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
   void AddScope(const Named& name, const ScopeSums& sums, const StepScope& scope);
@@ -83,6 +86,12 @@ class StepReporter : private ScopeVisitor {
   const SecondTable* PercentilesOf(const StepScope& scope, TimeKind kind) const;
   // Percentiles over the storage's hosts that took part; null where they are not known.
   const SecondTable* StoragePercentiles(uint32_t storage, TimeKind kind) const;
+  // Whether scopes of that kind have series.
+  bool HasSeries(v1::ScopeKind kind) const {
+    return kind == v1::SCOPE_KIND_CLUSTER ? series_of_cluster_
+           : kind == v1::SCOPE_KIND_QM    ? series_of_qms_
+                                          : series_of_hosts_;
+  }
   void AddDistributions(const Named& name, const ScopeSums& sums);
   void AddDistribution(const Named& name, const Histogram& latency,
                        google::protobuf::RepeatedPtrField<v1::DistributionReport>& distributions);

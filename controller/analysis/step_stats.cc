@@ -9,19 +9,22 @@
 
 namespace plimsoll {
 
-WriterStats* HostStep::Writer(uint32_t qm) {
-  if (qm == 0 || qm > writers_.size() || !Writes(qm)) return nullptr;
-  std::unique_ptr<WriterStats>& writer = writers_[qm - 1];
+WriterStats* HostStep::Writer(uint32_t qm, uint32_t operation) {
+  if (operation >= writers_.size() || qm == 0 || qm > blocks_.size() || !Writes(qm)) return nullptr;
+  std::unique_ptr<WriterStats>& writer = writers_[operation][qm - 1];
   if (!writer) {
     StepShape own = shape_;
-    own.block_size_bytes = *blocks_[qm - 1];
+    // The part of a write has no bytes of its own.
+    own.block_size_bytes = operation == kWriteOperation ? *blocks_[qm - 1] : 0;
     writer = std::make_unique<WriterStats>(own);
   }
   return writer.get();
 }
 
-absl::Status HostStep::NoWriter(uint32_t qm) const {
-  const bool silent = qm >= 1 && qm <= writers_.size();
+absl::Status HostStep::NoWriter(uint32_t qm, uint32_t operation) const {
+  if (operation >= writers_.size())
+    return absl::InvalidArgumentError("an operation that the step does not have, or this version does not know");
+  const bool silent = qm >= 1 && qm <= blocks_.size();
   return absl::InvalidArgumentError(silent ? "a writer that is silent in the step"
                                            : "a writer that the host does not have");
 }
@@ -33,8 +36,9 @@ uint32_t HostStep::active_writers() const {
 
 absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (done_) return absl::InvalidArgumentError("a frame after the step's end");
-  WriterStats* writer = Writer(frame.qm());
-  if (writer == nullptr) return NoWriter(frame.qm());
+  WriterStats* writer = Writer(frame.qm(), frame.operation());
+  if (writer == nullptr) return NoWriter(frame.qm(), frame.operation());
+  if (frame.operation() != kWriteOperation) return writer->Add(frame, guard);
   PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
   // The median is only looked up where it is needed.
@@ -82,7 +86,9 @@ uint32_t HostStep::passed_warmup_seconds() const {
 }
 
 void HostStep::NoteRefusal(uint32_t qm) {
-  if (WriterStats* writer = Writer(qm); writer != nullptr) writer->NoteRefusal();
+  for (uint32_t operation = 0; operation < writers_.size(); ++operation) {
+    if (WriterStats* writer = Writer(qm, operation); writer != nullptr) writer->NoteRefusal();
+  }
 }
 
 absl::Status HostStep::AddSample(const v1::HostSample& sample) {
@@ -91,8 +97,8 @@ absl::Status HostStep::AddSample(const v1::HostSample& sample) {
 }
 
 absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {
-  WriterStats* writer = Writer(totals.qm());
-  if (writer == nullptr) return NoWriter(totals.qm());
+  WriterStats* writer = Writer(totals.qm(), totals.operation());
+  if (writer == nullptr) return NoWriter(totals.qm(), totals.operation());
   return writer->SetTotals(totals, guard);
 }
 
@@ -103,7 +109,7 @@ void HostStep::SetDone(const std::string& stopped) {
 
 int64_t HostStep::covered_ns() const {
   int64_t covered_ns = 0;
-  for (const auto& writer : writers_) {
+  for (const auto& writer : writers()) {
     if (writer) covered_ns = std::max(covered_ns, writer->covered_ns());
   }
   return covered_ns;
@@ -111,8 +117,8 @@ int64_t HostStep::covered_ns() const {
 
 int64_t HostStep::all_covered_ns() const {
   int64_t covered_ns = shape_.duration_ns;
-  for (size_t qm = 1; qm <= writers_.size(); ++qm) {
-    const auto& writer = writers_[qm - 1];
+  for (size_t qm = 1; qm <= blocks_.size(); ++qm) {
+    const auto& writer = writers()[qm - 1];
     if (Writes(qm)) covered_ns = std::min(covered_ns, writer ? writer->covered_ns() : 0);
   }
   return covered_ns;
@@ -120,14 +126,23 @@ int64_t HostStep::all_covered_ns() const {
 
 std::optional<int64_t> HostStep::all_next_interval() const {
   int64_t next = INT64_MAX;
-  for (size_t qm = 1; qm <= writers_.size(); ++qm) {
+  for (size_t qm = 1; qm <= blocks_.size(); ++qm) {
     if (!Writes(qm)) continue;
-    const auto& writer = writers_[qm - 1];
+    const auto& writer = writers()[qm - 1];
     if (!writer || !writer->started()) return std::nullopt;
     next = std::min(next, writer->next_interval());
   }
   if (next == INT64_MAX) return std::nullopt;
   return next;
+}
+
+uint32_t StepStats::operations() const {
+  uint32_t known = 1;
+  while (known < static_cast<uint32_t>(step_.operations_size()) &&
+         step_.operations(static_cast<int>(known)).kind() == v1::OPERATION_PART) {
+    ++known;
+  }
+  return known;
 }
 
 bool StepStats::WasLostHere(const HostFacts& facts) const {
@@ -185,7 +200,8 @@ std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const Ho
 }
 
 ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const HostStep& part, uint32_t rules,
-                               StepPhase phase, bool any_rate, ScopeVisitor& visitor) const {
+                               StepPhase phase, bool any_rate, uint32_t operation, ScopeVisitor& visitor) const {
+  const bool of_writes = operation == kWriteOperation;
   const MeasuredPart measured = MeasuredPartOf(host, facts, part, phase);
   ScopeSums all;
   all.measured_ns = measured.measured_ns;
@@ -194,27 +210,32 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
   all.lost = part.done() ? measured.left_early && Failed(facts) : facts.lost.has_value();
   const std::optional<double> allowed_ns = CpuWaitToAllow(*this, host, facts, rules, measured.measured_ns);
   all.generator_bound = allowed_ns.has_value();
-  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
-    const WriterStats* writer = part.writers()[qm - 1].get();
+  for (uint32_t qm = 1; qm <= part.writers(operation).size(); ++qm) {
+    const WriterStats* writer = part.writers(operation)[qm - 1].get();
     if (writer == nullptr) {
-      if (!part.done() || !part.Writes(qm)) continue;
+      if (!part.done() || !part.Writes(qm) || !facts.Measures(step_, operation)) continue;
       all.missing_writes = UINT64_MAX;
-      visitor.OnSilentWriter(facts, qm);
+      if (of_writes) visitor.OnSilentWriter(facts, qm);
       continue;
     }
     MeasuredPart own = measured;
     if (!part.done()) own.measured_ns = writer->covered_ns();
-    const double rate_per_second = facts.rate_per_second(step_, qm);
+    // A part has no schedule of its own: what a writer is late by is the whole write's.
+    const double rate_per_second = of_writes ? facts.rate_per_second(step_, qm) : 0;
     ScopeSums sums = SumsOfWriter(*writer, host, qm, own,
                                   {rate_per_second, facts.random_arrivals(step_), shape_.block_size_bytes == 0});
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
-    if (any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
-    if (const auto open = OpenWriteOf(facts, part, qm)) sums.in_flight_ages_ns.push_back(open->age_ns);
+    if (of_writes && any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
+    // Which of its parts a write in flight had reached is not known.
+    if (part.writers()[qm - 1] != nullptr) {
+      const auto open = OpenWriteOf(facts, part, qm);
+      if (open) sums.in_flight_ages_ns.push_back(of_writes ? open->age_ns : 0);
+    }
     sums.lost = all.lost;
     sums.generator_bound = all.generator_bound;
     sums.cpu_wait_ns = allowed_ns.value_or(0);
     visitor.OnScope({v1::SCOPE_KIND_QM, writer->block_size_bytes(), host, &facts, &part, qm, writer, facts.storage,
-                     measured.left_early},
+                     measured.left_early, operation},
                     sums);
     all.Merge(sums);
   }
@@ -222,12 +243,21 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
   all.cpu_wait_ns = allowed_ns.value_or(0);
   if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
   visitor.OnScope({v1::SCOPE_KIND_HOST, shape_.block_size_bytes, host, &facts, &part, 0, nullptr, facts.storage,
-                   measured.left_early},
+                   measured.left_early, operation},
                   all);
   return all;
 }
 
 ScopeSums StepStats::AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const {
+  ScopeSums writes = AddUpOperation(hosts, rules, phase, kWriteOperation, visitor);
+  for (uint32_t operation = 1; operation < operations(); ++operation) {
+    AddUpOperation(hosts, rules, phase, operation, visitor);
+  }
+  return writes;
+}
+
+ScopeSums StepStats::AddUpOperation(const HostTable& hosts, uint32_t rules, StepPhase phase, uint32_t operation,
+                                    ScopeVisitor& visitor) const {
   const auto any = [this, &hosts](const auto& condition) {
     return std::any_of(hosts_.begin(), hosts_.end(),
                        [&](const auto& host) { return condition(hosts.at(host.first), host.second); });
@@ -245,10 +275,11 @@ ScopeSums StepStats::AddUp(const HostTable& hosts, uint32_t rules, StepPhase pha
   };
   std::set<uint32_t> absent_from;
   for (const auto& [number, facts] : hosts) {
+    if (!facts.Measures(step_, operation)) continue;
     const auto found = hosts_.find(number);
     if (found != hosts_.end()) {
       const HostStep& part = found->second;
-      ScopeSums sums = AddUpHost(number, facts, part, rules, phase, any_rate, visitor);
+      ScopeSums sums = AddUpHost(number, facts, part, rules, phase, any_rate, operation, visitor);
       // A second that a lost host, or one that stopped by itself, did not live to see is a whole second of the others
       // all the same.
       const bool gone = any_stayed ? LeftEarly(facts, part, phase) : any_done ? !part.done() : facts.lost.has_value();
@@ -261,7 +292,7 @@ ScopeSums StepStats::AddUp(const HostTable& hosts, uint32_t rules, StepPhase pha
       nothing.lost = facts.lost.has_value();
       add(facts, nothing);
     } else if (facts.lost || !facts.IsSilent(step_)) {
-      visitor.OnAbsentHost(facts);
+      if (operation == kWriteOperation) visitor.OnAbsentHost(facts);
       cluster.lost = true;
       absent_from.insert(facts.storage);
     }
@@ -269,11 +300,15 @@ ScopeSums StepStats::AddUp(const HostTable& hosts, uint32_t rules, StepPhase pha
   for (auto& [number, sums] : storages) {
     sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
     sums.lost = sums.lost || absent_from.contains(number);
-    visitor.OnScope({.kind = v1::SCOPE_KIND_STORAGE, .block_size_bytes = shape_.block_size_bytes, .storage = number},
+    visitor.OnScope({.kind = v1::SCOPE_KIND_STORAGE,
+                     .block_size_bytes = shape_.block_size_bytes,
+                     .storage = number,
+                     .operation = operation},
                     sums);
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
-  visitor.OnScope({.kind = v1::SCOPE_KIND_CLUSTER, .block_size_bytes = shape_.block_size_bytes}, cluster);
+  visitor.OnScope({.kind = v1::SCOPE_KIND_CLUSTER, .block_size_bytes = shape_.block_size_bytes, .operation = operation},
+                  cluster);
   return cluster;
 }
 
@@ -302,7 +337,8 @@ HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
     return PerTime(percentiles[TimeKind::kService].SinksOf(host), percentiles[TimeKind::kResponse].SinksOf(host));
   };
   return hosts_
-      .try_emplace(host, shape_, facts.Blocks(step_), sinks(percentiles_), sinks(warmup_percentiles_), stall_budget_)
+      .try_emplace(host, shape_, facts.Blocks(step_), operations(), sinks(percentiles_), sinks(warmup_percentiles_),
+                   stall_budget_)
       .first->second;
 }
 

@@ -23,17 +23,19 @@ namespace plimsoll {
 class HostStep {
  public:
   // `blocks`: its writers by number, with the size of their blocks, or nothing where they are silent by plan.
-  // `warmup_sinks`: where the seconds of the warm-up go.
-  HostStep(const StepShape& shape, std::vector<std::optional<uint64_t>> blocks, const PerTime<PercentileSinks>& sinks,
-           const PerTime<PercentileSinks>& warmup_sinks, StallBudget& stalls)
+  // `operations`: those of the step. `warmup_sinks`: where the seconds of the warm-up go.
+  HostStep(const StepShape& shape, std::vector<std::optional<uint64_t>> blocks, uint32_t operations,
+           const PerTime<PercentileSinks>& sinks, const PerTime<PercentileSinks>& warmup_sinks, StallBudget& stalls)
       : shape_(shape),
         percentiles_{HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kService]),
                      HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kResponse])},
         warmup_{HostPercentiles(1, warmup_sinks[TimeKind::kService]),
                 HostPercentiles(1, warmup_sinks[TimeKind::kResponse])},
         stalls_(shape, stalls),
-        writers_(blocks.size()),
-        blocks_(std::move(blocks)) {}
+        writers_(operations),
+        blocks_(std::move(blocks)) {
+    for (auto& writers : writers_) writers.resize(blocks_.size());
+  }
 
   // INVALID_ARGUMENT: what is wrong with the frame, which changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
@@ -64,8 +66,10 @@ class HostStep {
   // Whether the writer writes in the step, by plan; from 1. And how many do.
   bool Writes(size_t qm) const { return blocks_[qm - 1].has_value(); }
   uint32_t active_writers() const;
-  // Writers by number - 1; null if nothing was received of one.
-  const std::vector<std::unique_ptr<WriterStats>>& writers() const { return writers_; }
+  // Writers by number - 1, with their figures of one operation of the step; null if nothing of it was received of one.
+  const std::vector<std::unique_ptr<WriterStats>>& writers(uint32_t operation = kWriteOperation) const {
+    return writers_[operation];
+  }
   const HostPercentiles& percentiles(TimeKind kind = TimeKind::kService) const { return percentiles_[kind]; }
   // Percentiles of the warm-up, for live views: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
@@ -86,9 +90,9 @@ class HostStep {
   std::optional<int64_t> all_next_interval() const;
 
  private:
-  WriterStats* Writer(uint32_t qm);
-  // Why there is no such writer.
-  absl::Status NoWriter(uint32_t qm) const;
+  WriterStats* Writer(uint32_t qm, uint32_t operation);
+  // Why there is no such writer, or operation.
+  absl::Status NoWriter(uint32_t qm, uint32_t operation) const;
   void AddWarmup(const v1::Frame& frame);
 
   StepShape shape_;
@@ -97,7 +101,8 @@ class HostStep {
   PerTime<SecondSeries> warmup_series_;
   SecondSeries warmup_bytes_;
   HostStalls stalls_;
-  std::vector<std::unique_ptr<WriterStats>> writers_;
+  // By operation, then by writer.
+  std::vector<std::vector<std::unique_ptr<WriterStats>>> writers_;
   std::vector<std::optional<uint64_t>> blocks_;
   bool done_ = false;
   std::string stopped_;
@@ -119,13 +124,16 @@ struct StepScope {
   uint32_t storage = 0;
   // Its data end before the step does, for a reason of its own: see LeftEarly.
   bool left_early = false;
+  // What the figures are about, by its place in the step's list.
+  uint32_t operation = kWriteOperation;
 };
 
 // What is found while a step's scopes are added up.
 class ScopeVisitor {
  public:
   virtual ~ScopeVisitor() = default;
-  // In this order: each host's writers, and then the host; storages; the cluster.
+  // In this order: each host's writers, and then the host; storages; the cluster. All of that for the writes, and then
+  // for each further operation of the step.
   virtual void OnScope(const StepScope& scope, const ScopeSums& sums) = 0;
   // The host reported the step's end, and nothing of a writer.
   virtual void OnSilentWriter(const HostFacts& /*facts*/, uint32_t /*qm*/) {}
@@ -165,8 +173,8 @@ class StepStats {
   // Nothing more comes: closes all seconds.
   void Finish();
 
-  // Adds writers up to hosts, hosts to storages, and all of them to the cluster, whose sums it returns: the figures of
-  // the step's report, and of the step so far. `rules`: RunBegin::verdict_rules.
+  // Adds writers up to hosts, hosts to storages, and all of them to the cluster, whose sums of the writes it returns:
+  // the figures of the step's report, and of the step so far. `rules`: RunBegin::verdict_rules.
   ScopeSums AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const;
   // The write of the host's writer that was in flight when its data end; nothing where there is none.
   std::optional<OpenWrite> OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm) const;
@@ -178,6 +186,9 @@ class StepStats {
   bool LeftEarly(const HostFacts& facts, const HostStep& part, StepPhase phase) const;
 
   uint32_t index() const { return index_; }
+  // Operations of the step that this version knows: the write, and the first of the others up to one that it does not
+  // know.
+  uint32_t operations() const;
   const v1::LogStep& step() const { return step_; }
   const StepShape& shape() const { return shape_; }
   const std::string& cut_short() const { return cut_short_; }
@@ -207,7 +218,9 @@ class StepStats {
   // The sums of the host, after those of its writers.
   // `any_rate`: some queue manager of the step has a target rate.
   ScopeSums AddUpHost(uint32_t host, const HostFacts& facts, const HostStep& part, uint32_t rules, StepPhase phase,
-                      bool any_rate, ScopeVisitor& visitor) const;
+                      bool any_rate, uint32_t operation, ScopeVisitor& visitor) const;
+  ScopeSums AddUpOperation(const HostTable& hosts, uint32_t rules, StepPhase phase, uint32_t operation,
+                           ScopeVisitor& visitor) const;
 
   uint32_t index_;
   v1::LogStep step_;

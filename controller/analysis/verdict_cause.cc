@@ -110,7 +110,7 @@ bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallC
   if (!criterion.ok()) return false;
   if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != step.block_size_bytes()) return false;
   if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
-  if (criterion->metric == Metric::kMax) return true;
+  if (criterion->metric == Metric::kMax) return criterion->operation.empty();
   if (criterion->metric != Metric::kStalls && criterion->metric != Metric::kLongestStall) return false;
   // A single host does not show whether it was the storage or the path: either class leaves it undecided.
   return criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED || criterion->stall_class == stall_class ||

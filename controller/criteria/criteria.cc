@@ -199,6 +199,8 @@ constexpr double kMaxNumber = 9'007'199'254'740'992.0;
 
 constexpr std::array<const char*, 5> kComparisons = {"<", "<=", ">", ">=", "=="};
 constexpr char kServicePrefix[] = "service_";
+// Parts of a write, as MeasureParts names them.
+constexpr std::array<const char*, 2> kParts = {"sync", "write_call"};
 constexpr char kClassPrefix[] = "STALL_CLASS_";
 
 // Words for classes that users think in, beside the classes' own names.
@@ -282,6 +284,11 @@ absl::Status SetMetric(const std::string& text, std::string name, Criterion& cri
   std::string of_latency = name;
   criterion.service_time = name.rfind(kServicePrefix, 0) == 0;
   if (criterion.service_time) of_latency = name.substr(sizeof(kServicePrefix) - 1);
+  for (const std::string part : kParts) {
+    if (criterion.service_time || name.rfind(part + "_", 0) != 0) continue;
+    criterion.operation = part;
+    of_latency = name.substr(part.size() + 1);
+  }
   const bool is_percentile =
       of_latency.size() > 1 && of_latency[0] == 'p' && absl::ascii_isdigit(static_cast<unsigned char>(of_latency[1]));
   if (is_percentile && !stall_class) return SetPercentile(text, of_latency, criterion);
@@ -489,6 +496,7 @@ absl::StatusOr<Criterion> ParseCriterion(const std::string& text) {
 std::string FormatCriterion(const Criterion& criterion) {
   const MetricInfo& info = InfoOf(criterion.metric);
   std::string text = criterion.service_time ? kServicePrefix : "";
+  if (!criterion.operation.empty()) absl::StrAppend(&text, criterion.operation, "_");
   if (criterion.metric == Metric::kPercentile) {
     absl::StrAppend(&text, "p", FormatNumber(criterion.percentile));
   } else {

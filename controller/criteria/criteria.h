@@ -1,7 +1,8 @@
 // Criteria of the verdict: `p99<10ms`, `max@host<500ms`, `iops@4k>=2000`, `stalls[one_host]==0`, `steady`.
 //
 //   criterion  = metric [ "[" stall class "]" ] { "@" where } comparison limit
-//   metric     = a name of the list below; for a latency also "service_" and the name
+//   metric     = a name of the list below; for a latency also "service_" and the name, or the name of a write's part
+//                (sync fdatasync), an underscore and the name: sync_p99, write_call_max
 //   where      = "cluster" | "storage" | "host" | "qm" | a block size | a stall class
 //   comparison = "<" | "<=" | ">" | ">=" | "==" | ":"
 //   limit      = what the metric's unit asks for: a time with its unit, a number, a number of percent, yes or no
@@ -111,6 +112,8 @@ struct Criterion {
   double percentile = 0;
   // A latency: the service time is meant, not the response time.
   bool service_time = false;
+  // A latency: the operation that is meant, "sync" or "write_call" (LogStep.operations); empty: the write.
+  std::string operation = {};
   // For metrics of stalls: the class that counts; unspecified: all of them.
   v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;
   CriterionScope scope = CriterionScope::kQm;

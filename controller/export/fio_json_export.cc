@@ -79,6 +79,8 @@ struct FioJob {
   // Its per-second figures; null: not known.
   const v1::SeriesReport* series = nullptr;
   const Histogram& latency;
+  // Of the syncs behind the writes, where they are measured.
+  const Histogram& syncs;
   // Whether the step, and the run, ended as planned on the host, or on all of them: no write failed.
   bool completed = true;
 };
@@ -112,8 +114,7 @@ void PutNoLatency(JsonWriter& json, const std::string& key) {
   json.EndObject();
 }
 
-void PutLatency(JsonWriter& json, const std::string& key, const FioJob& job) {
-  const v1::LatencyReport& latency = job.scope.latency();
+void PutLatency(JsonWriter& json, const std::string& key, const Histogram& latency) {
   if (latency.count() == 0) {
     PutNoLatency(json, key);
     return;
@@ -122,18 +123,16 @@ void PutLatency(JsonWriter& json, const std::string& key, const FioJob& job) {
   json.BeginObject();
   Put(json, "min", latency.min_ns());
   Put(json, "max", latency.max_ns());
-  Put(json, "mean", latency.avg_ns());
-  Put(json, "stddev", StandardDeviationNs(job.latency));
+  Put(json, "mean", latency.mean_ns());
+  Put(json, "stddev", StandardDeviationNs(latency));
   Put(json, "N", latency.count());
   json.Key("percentile");
   json.BeginObject();
-  for (const double percent : kPercentiles) {
-    Put(json, absl::StrFormat("%.6f", percent), job.latency.PercentileNs(percent));
-  }
+  for (const double percent : kPercentiles) Put(json, absl::StrFormat("%.6f", percent), latency.PercentileNs(percent));
   json.EndObject();
   json.Key("bins");
   json.BeginObject();
-  for (const auto& [middle_ns, count] : FioBins(job.latency)) Put(json, absl::StrCat(middle_ns), count);
+  for (const auto& [middle_ns, count] : FioBins(latency)) Put(json, absl::StrCat(middle_ns), count);
   json.EndObject();
   json.EndObject();
 }
@@ -211,8 +210,8 @@ void PutWrites(JsonWriter& json, const FioJob& job) {
   Put(json, "runtime", static_cast<uint64_t>(std::max<int64_t>(scope.measured_ns(), 0) / kNsPerMs));
   Put(json, "total_ios", scope.writes());
   Put(json, "short_ios", uint64_t{0});
-  PutLatency(json, "clat_ns", job);
-  PutLatency(json, "lat_ns", job);
+  PutLatency(json, "clat_ns", job.latency);
+  PutLatency(json, "lat_ns", job.latency);
   PutSeconds(json, job);
   json.EndObject();
 }
@@ -277,6 +276,13 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   PutNothing(json, "read");
   PutWrites(json, job);
   PutNothing(json, "trim");
+  if (job.syncs.count() > 0) {
+    json.Key("sync");
+    json.BeginObject();
+    Put(json, "total_ios", job.syncs.count());
+    PutLatency(json, "lat_ns", job.syncs);
+    json.EndObject();
+  }
   Put(json, "job_runtime", static_cast<uint64_t>(std::max<int64_t>(job.scope.measured_ns(), 0) / kNsPerMs));
   PutShares(json, job.latency);
   json.EndObject();
@@ -296,7 +302,8 @@ class FioJson {
       if (warmup || (filter_.step && *filter_.step != frame.step())) return absl::OkStatus();
       if (frame.step() != step_) EndStep();
       step_ = frame.step();
-      return latencies_[writer].Merge(frame.latency());
+      if (frame.operation() == kSyncOperation) return syncs_[writer].Merge(frame.latency());
+      return frame.operation() == kWriteOperation ? latencies_[writer].Merge(frame.latency()) : absl::OkStatus();
     }));
     EndStep();
     json_.EndArray();
@@ -333,25 +340,38 @@ class FioJson {
     if (!latencies_.empty() && found != steps_.end()) {
       const v1::StepReport& step = *found->second;
       Histogram all;
-      for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) PutWriter(step, scope, all);
+      Histogram all_syncs;
+      for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) {
+        PutWriter(step, scope, all, all_syncs);
+      }
       if (const v1::ScopeReport* const cluster = ClusterOf(step); cluster != nullptr) {
-        WriteFioJob({"All clients", "", step, *cluster, ClusterOf(step.series()), all, Completed(step, "")}, json_);
+        WriteFioJob({"All clients", "", step, *cluster, ClusterOf(step.series()), all, all_syncs, Completed(step, "")},
+                    json_);
       }
     }
     latencies_.clear();
+    syncs_.clear();
   }
 
-  void PutWriter(const v1::StepReport& step, const v1::ScopeReport& scope, Histogram& all) {
-    const Histogram none;
-    const Histogram* latency = &none;
-    for (const auto& [place, histogram] : latencies_) {
+  // The scope's histogram; `none` where it has none.
+  const Histogram& OfScope(const std::map<uint32_t, Histogram>& histograms, const v1::ScopeReport& scope,
+                           const Histogram& none) const {
+    for (const auto& [place, histogram] : histograms) {
       const IndexedWriter& writer = index_.writers()[place];
-      if (writer.qm == scope.qm() && index_.hosts().at(writer.host).label == scope.host()) latency = &histogram;
+      if (writer.qm == scope.qm() && index_.hosts().at(writer.host).label == scope.host()) return histogram;
     }
+    return none;
+  }
+
+  void PutWriter(const v1::StepReport& step, const v1::ScopeReport& scope, Histogram& all, Histogram& all_syncs) {
+    const Histogram none;
+    const Histogram& latency = OfScope(latencies_, scope, none);
+    const Histogram& syncs = OfScope(syncs_, scope, none);
     WriteFioJob({absl::StrCat(scope.host(), "/", QmText(index_.report(), scope.host(), scope.qm())), scope.host(), step,
-                 scope, SeriesOf(step, scope), *latency, Completed(step, scope.host())},
+                 scope, SeriesOf(step, scope), latency, syncs, Completed(step, scope.host())},
                 json_);
-    all.Merge(*latency);
+    all.Merge(latency);
+    all_syncs.Merge(syncs);
     writes_ += scope.latency().count();
   }
 
@@ -379,6 +399,7 @@ class FioJson {
   uint32_t step_ = 0;
   // Latencies of the step whose frames come, by place of the writer.
   std::map<uint32_t, Histogram> latencies_;
+  std::map<uint32_t, Histogram> syncs_;
   JsonWriter json_;
   uint64_t writes_ = 0;
 };

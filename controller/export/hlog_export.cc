@@ -291,8 +291,9 @@ class HlogWriter {
 
   absl::StatusOr<uint64_t> Write() {
     PLIMSOLL_RETURN_IF_ERROR(PutHeader());
-    PLIMSOLL_RETURN_IF_ERROR(
-        index_.ForEachFrame([this](uint32_t writer, const v1::Frame& frame) { return Add(writer, frame); }));
+    PLIMSOLL_RETURN_IF_ERROR(index_.ForEachFrame([this](uint32_t writer, const v1::Frame& frame) {
+      return frame.operation() == kWriteOperation ? Add(writer, frame) : absl::OkStatus();
+    }));
     PLIMSOLL_RETURN_IF_ERROR(EndStep());
     return writes_;
   }

@@ -266,6 +266,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     place += static_cast<size_t>(frame.trace_size());
     if (next == accepted.size() || accepted[next] != &frame) continue;
     ++next;
+    // The part of a write has no trace.
+    if (frame.operation() != kWriteOperation) continue;
     if (!steps_.contains(frame.step())) {
       frames_left_out_ = true;
       problems_.Add("no step", absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " writes of step ",

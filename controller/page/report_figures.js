@@ -35,6 +35,16 @@ plimsoll.figures = (step) => {
     tables.push(table(
         'Service time of the write call in ' + unit.name + '; \u2013: too few writes for this percentile', services,
         chosen));
+    for (const operation of step.step.operations || []) {
+      const own = chosen
+                      .map(
+                          (scope) => operation.scopes.find(
+                              (one) => one.kind === scope.kind && one.host === scope.host && one.qm === scope.qm &&
+                                  one.storage === scope.storage))
+                      .filter((one) => one);
+      tables.push(
+          table('Part of the service time: ' + operation.name + ', in ' + unit.name, columns.of('latency'), own));
+    }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
         () => table('Counts, and MB/s over whole seconds', counts, chosen)));

@@ -160,7 +160,10 @@ class PageData {
     bare.mutable_plan();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
-      CopyBut(step, {"series", "distributions", "seconds", "load", "response"}, copy);
+      CopyBut(step, {"series", "distributions", "seconds", "load", "response", "operations"}, copy);
+      for (const v1::OperationReport& operation : step.operations()) {
+        CopyBut(operation, {"series", "distributions"}, *copy.add_operations());
+      }
       if (step.has_response()) {
         CopyBut(step.response(), {"series", "distributions", "seconds"}, *copy.mutable_response());
       }

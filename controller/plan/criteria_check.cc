@@ -61,6 +61,7 @@ class CriteriaChecker {
 
   // Why no run of the plan could show that the criterion is met; nothing: one could.
   std::optional<PlanProblem> Undecidable(const Criterion& criterion) const {
+    if (std::optional<PlanProblem> problem = WithoutParts(criterion); problem.has_value()) return problem;
     switch (criterion.metric) {
       case Metric::kPercentile:
         return ThinPercentile(criterion);
@@ -143,6 +144,12 @@ class CriteriaChecker {
         absl::StrFormat(" %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or more",
                         FormatReadableDuration(step_ns_), criterion.text, writes, rate, needed,
                         std::ceil(1.02 * needed / rate)));
+  }
+
+  std::optional<PlanProblem> WithoutParts(const Criterion& criterion) const {
+    if (criterion.operation.empty() || MeasuresParts(plan_)) return std::nullopt;
+    return CriterionProblem(criterion.text, " is about a part of each write, which is measured with ",
+                            PlanKey("workload.sync"), " fdatasync alone");
   }
 
   std::optional<PlanProblem> TooShort(const Criterion& criterion, int64_t least_ns) const {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
@@ -109,6 +110,13 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
   return workload;
 }
 
+bool MeasuresParts(const v1::TestPlan& plan) {
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
+    if (EffectiveWorkload(plan, host).sync() == v1::SYNC_MODE_FDATASYNC) return true;
+  }
+  return false;
+}
+
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
   const auto steps_of = PlanKindOf(plan).steps;
@@ -124,6 +132,10 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
       step.set_warmup_ns(plan.warmup_ns());
       step.set_repetition(repetition);
     }
+  }
+  // A search chooses its further steps itself, and takes whole writes alone.
+  if (MeasuresParts(plan) && RunKindOf(plan) != RunKind::kLimit) {
+    for (v1::LogStep& step : steps) MeasureParts(step);
   }
   return steps;
 }

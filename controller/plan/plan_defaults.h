@@ -34,6 +34,9 @@ std::vector<std::string> PairHosts(const std::string& pair);
 // the placement has at home or on standby there.
 v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
 
+// Whether a sync follows each write of some host (sync fdatasync), so that the two parts of a write are measured.
+bool MeasuresParts(const v1::TestPlan& plan);
+
 // The steps of a run: block sizes in their order, or with a placement all hosts up and then each host down, the whole
 // list `repeat` times; of a search, its first step. The plan must have its defaults filled in; CheckPlan bounds the
 // number of steps.

@@ -207,7 +207,8 @@ A criterion must hold in every step, or, with a block size as in `p99@64k<20ms`,
 bold one in the table. A scope and a block size can be combined: `p99@host@64k<20ms`.
 
 **Latencies** are response times: with `rate` from the scheduled start of a write, otherwise the same as its service time, the
-time of the write alone. `service_p99`, `service_max` and so on name the service time. Without a scope a latency must hold for
+time of the write alone. `service_p99`, `service_max` and so on name the service time. With `sync: fdatasync` that includes the sync:
+`sync_p99`, `sync_max` and so on name the time of the sync alone, `write_call_p99` that of the write before it. Without a scope a latency must hold for
 every queue manager, because a queue manager waits only for its own writes, and one slow host among 200 would not show in the sum.
 The largest limit is 1 h, where histograms end.
 

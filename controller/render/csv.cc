@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -15,6 +16,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/reflection.h"
@@ -167,8 +169,40 @@ std::string CsvCell(int64_t value) {
   return std::to_string(value);
 }
 
+namespace {
+
+// The figures that an operation has in the row's scope; null if the step does not measure it.
+const v1::OperationScopeReport* OperationOf(const std::string& name, const ScopeRow& row) {
+  for (const v1::OperationReport& operation : row.step.operations()) {
+    if (operation.name() == name) return FindScope(operation, row.scope);
+  }
+  return nullptr;
+}
+
+// The latencies of the operations that some step measures beside the writes: sync_count, sync_p99_ns.
+void AddOperationColumns(const v1::Report& report, CsvTable<ScopeRow>& table) {
+  const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
+  std::set<std::string> names;
+  for (const v1::StepReport& step : report.steps()) {
+    for (const v1::OperationReport& operation : step.operations()) names.insert(operation.name());
+  }
+  for (const std::string& name : names) {
+    for (int i = 0; i < type.field_count(); ++i) {
+      const FieldDescriptor& field = *type.field(i);
+      if (!IsNumber(field)) continue;
+      table.Column(absl::StrCat(CsvCell(name), "_", field.name()), [name, &field](const ScopeRow& row) {
+        const v1::OperationScopeReport* const own = OperationOf(name, row);
+        return own == nullptr ? std::string() : CsvFigure(own->latency(), field);
+      });
+    }
+  }
+}
+
+}  // namespace
+
 std::string RenderCsv(const v1::Report& report) {
   CsvTable<ScopeRow> table = ScopeTable();
+  AddOperationColumns(report, table);
   if (HasPlacement(report)) {
     table.Column("queue_manager", [](const ScopeRow& row) { return CsvCell(row.scope.queue_manager()); });
     table.Column("down_host", [](const ScopeRow& row) { return CsvCell(row.step.down_host()); });

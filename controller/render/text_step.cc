@@ -127,6 +127,25 @@ void AddFigures(const v1::Report& report, const v1::StepReport& step, const Late
   AddTable("", service + "; MB/s over whole seconds", TableOf(rows, counts, unit, MarkOf), lines);
 }
 
+// How long the parts of a write took, where they are measured.
+void AddParts(const v1::StepReport& step, const LatencyUnit& unit, std::vector<std::string>& lines) {
+  for (const v1::OperationReport& operation : step.operations()) {
+    std::vector<v1::ScopeReport> parts;
+    for (const v1::ScopeReport* const scope : RowsOf(step)) {
+      const v1::OperationScopeReport* const own = FindScope(operation, *scope);
+      if (own == nullptr) continue;
+      v1::ScopeReport& part = parts.emplace_back(*scope);
+      *part.mutable_latency() = own->latency();
+    }
+    std::vector<const v1::ScopeReport*> rows;
+    for (const v1::ScopeReport& part : parts) rows.push_back(&part);
+    if (rows.empty()) continue;
+    lines.emplace_back();
+    AddTable(absl::StrCat("  Part of the service time: ", SanitizeForTerminal(operation.name())),
+             absl::StrCat("in ", unit.name), TableOf(rows, {{&kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
+  }
+}
+
 void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std::vector<std::string>& lines) {
   const std::string extent = ExtentName(report, slowest.host(), slowest.extent());
   std::string text =
@@ -168,6 +187,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
   std::vector<std::string> lines;
   const v1::ScopeReport* cluster = ClusterOf(step);
   AddFigures(report, step, UnitFor({&step}), lines);
+  AddParts(step, UnitFor({&step}), lines);
   lines.emplace_back();
   AddEnds(report, step, lines);
   if (cluster == nullptr) return lines;

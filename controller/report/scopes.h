@@ -29,6 +29,15 @@ inline const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
   return ClusterOf(step.scopes());
 }
 
+// The figures of an operation in a scope; null if there are none.
+inline const v1::OperationScopeReport* FindScope(const v1::OperationReport& operation, const v1::ScopeReport& scope) {
+  const auto found = std::ranges::find_if(operation.scopes(), [&scope](const v1::OperationScopeReport& one) {
+    return one.kind() == scope.kind() && one.qm() == scope.qm() && one.host() == scope.host() &&
+           (scope.kind() != v1::SCOPE_KIND_STORAGE || one.storage() == scope.storage());
+  });
+  return found == operation.scopes().end() ? nullptr : &*found;
+}
+
 // What a caller felt: the response time if there is a target rate, otherwise the service time, which is then the same.
 inline const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope) {
   return scope.has_rate() ? scope.rate().response() : scope.latency();

@@ -118,11 +118,21 @@ class SystemCalls(harness.PlimsollTest):
         self.assertNotIn("clock_nanosleep clock_nanosleep", " ".join(steady))
 
     def test_fdatasync_follows_each_write_and_nothing_else_does(self):
-        _, calls, measured = self.trace("--sync", "fdatasync")
+        report, calls, measured = self.trace("--sync", "fdatasync", "--require", "sync_max<1h")
         steady = self.steady(measured)
         self.assertEqual(steady, (["pwritev2", "fdatasync"] * len(steady))[:len(steady)])
         for call in self.openings(calls):
             self.assertNotRegex(call.arguments, r"O_D?SYNC")
+        # The report has the times of the two calls of each write.
+        (step,) = report["steps"]
+        whole = harness.cluster(step)["latency"]
+        parts = {one["name"]: harness.cluster(one)["latency"] for one in step["operations"]}
+        self.assertEqual(list(parts), ["write_call", "sync"])
+        for part in parts.values():
+            self.assertEqual(part["count"], whole["count"])
+            self.assertGreater(part["min_ns"], 0)
+        self.assertEqual(sum(part["sum_ns"] for part in parts.values()), whole["sum_ns"])
+        self.assertEqual(report["verdict"]["outcome"], "pass")
 
     def test_extents_are_written_in_full_before_the_start(self):
         _, calls, _ = self.trace()

@@ -80,7 +80,7 @@ void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Samp
     Histogram histogram;
     for (size_t i = 0; i < wanted.size(); ++i) {
       ASSERT_EQ(traced[i].start_ns, wanted[i].start_ns);
-      ASSERT_EQ(traced[i].latency_ns, wanted[i].latency_ns);
+      ASSERT_EQ(traced[i].latency_ns, wanted[i].latency_ns());
       histogram.Record(traced[i].latency_ns);
     }
     ASSERT_EQ(frame.latency().SerializeAsString(), histogram.ToProto().SerializeAsString());
@@ -131,7 +131,7 @@ std::vector<v1::StalledInterval> Intervals(const Scenario& run, const FakeWriter
   };
   for (size_t i = 0; i < truth.size(); ++i) {
     const int64_t due_ns = due_at(i);
-    const int64_t stalled_ns = std::max(static_cast<int64_t>(truth[i].latency_ns), truth[i].start_ns - due_ns);
+    const int64_t stalled_ns = std::max(static_cast<int64_t>(truth[i].latency_ns()), truth[i].start_ns - due_ns);
     if (stalled_ns >= stall_ns) add(due_ns, truth[i].end_ns(), i + 1, stalled_ns);
   }
   const int64_t until_ns = std::min(writer.state.finished_ns, run.tally.times.end_ns());
@@ -247,7 +247,7 @@ void CheckSlow(const Scenario& run, const std::vector<Sample>& truth, const Repe
       ASSERT_GE(slow.seq(), frame.first_seq());
       ASSERT_LT(slow.seq(), frame.first_seq() + frame.latency().count());
       ASSERT_EQ(slow.start_ns(), truth[slow.seq() - 1].start_ns);
-      ASSERT_EQ(slow.latency_ns(), truth[slow.seq() - 1].latency_ns);
+      ASSERT_EQ(slow.latency_ns(), truth[slow.seq() - 1].latency_ns());
       previous = slow.seq();
       told[slow.seq()] = truth[slow.seq() - 1];
     }
@@ -256,7 +256,7 @@ void CheckSlow(const Scenario& run, const std::vector<Sample>& truth, const Repe
   for (uint64_t seq = 1; seq <= truth.size(); ++seq) {
     if (truth[seq - 1].end_ns() >= run.tally.times.measured_start_ns()) by_latency.push_back(seq);
   }
-  StableSort(by_latency, [&](uint64_t a, uint64_t b) { return truth[a - 1].latency_ns > truth[b - 1].latency_ns; });
+  StableSort(by_latency, [&](uint64_t a, uint64_t b) { return truth[a - 1].latency_ns() > truth[b - 1].latency_ns(); });
   by_latency.resize(std::min<size_t>(by_latency.size(), SlowestWrites::kKept));
   for (const uint64_t seq : by_latency) ASSERT_TRUE(told.contains(seq)) << seq;
 }

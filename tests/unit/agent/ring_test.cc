@@ -8,6 +8,16 @@
 namespace plimsoll {
 namespace {
 
+TEST(Sample, KeepsLatencyAndOperationApartAndClampsALatencyThatDoesNotFit) {
+  const Sample sync(5, kLongestLatencyNs - 1, kMaxOperations - 1);
+  EXPECT_EQ(sync.latency_ns(), kLongestLatencyNs - 1);
+  EXPECT_EQ(sync.operation(), kMaxOperations - 1);
+  EXPECT_EQ(sync.end_ns(), static_cast<int64_t>(kLongestLatencyNs) + 4);
+  const Sample longest(0, UINT64_MAX);
+  EXPECT_EQ(longest.latency_ns(), kLongestLatencyNs);
+  EXPECT_EQ(longest.operation(), kWriteOperation);
+}
+
 TEST(SampleRing, GivesBackWhatWasPushedInOrder) {
   SampleRing ring(8);
   for (int64_t i = 0; i < 5; ++i) ASSERT_TRUE(ring.TryPush({i, 7}));
@@ -40,7 +50,7 @@ TEST(SampleRing, LosesNothingBetweenTwoThreads) {
   bool whole = true;
   while (next < kSamples) {
     ring.Drain([&](const Sample& sample) {
-      whole = whole && sample.start_ns == next && sample.latency_ns == static_cast<uint64_t>(next) * 3;
+      whole = whole && sample.start_ns == next && sample.latency_ns() == static_cast<uint64_t>(next) * 3;
       ++next;
     });
     std::this_thread::yield();

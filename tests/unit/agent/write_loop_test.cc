@@ -31,9 +31,9 @@ TEST(WriteLoop, RecordsTheStartAndTheLatencyOfEveryWrite) {
   const std::vector<Sample> samples = writer.Drain();
   ASSERT_THAT(samples, SizeIs(4));
   EXPECT_EQ(samples[0].start_ns, kStartNs);
-  EXPECT_EQ(samples[0].latency_ns, 100);
+  EXPECT_EQ(samples[0].latency_ns(), 100);
   EXPECT_EQ(samples[3].start_ns, kStartNs + 600);
-  EXPECT_EQ(samples[3].latency_ns, 400);
+  EXPECT_EQ(samples[3].latency_ns(), 400);
   EXPECT_EQ(writer.state.writes.load(), 4);
   EXPECT_EQ(writer.state.bytes.load(), 4 * 4096);
   EXPECT_EQ(writer.state.latency_sum_ns.load(), 1000);
@@ -178,8 +178,31 @@ TEST(WriteLoop, TheSyncIsPartOfTheLatency) {
   writer.Run(params);
   const std::vector<Sample> samples = writer.Drain();
   ASSERT_THAT(samples, SizeIs(2));
-  EXPECT_EQ(samples[1].latency_ns, 150);
+  EXPECT_EQ(samples[1].latency_ns(), 150);
   EXPECT_EQ(writer.env.syncs, 2);
+}
+
+TEST(WriteLoop, TheSyncOfAWriteComesBeforeItAndEndsWithIt) {
+  FakeWriter writer({4096});
+  writer.env.sync_ns = 50;
+  WriteLoopParams params = Params(300);
+  params.sync_each_write = true;
+  params.measure_parts = true;
+  writer.Run(params);
+  const std::vector<Sample> samples = writer.Drain();
+  ASSERT_THAT(samples, SizeIs(4));
+  for (const size_t sync : {size_t{0}, size_t{2}}) {
+    EXPECT_EQ(samples[sync].operation(), kSyncOperation);
+    EXPECT_EQ(samples[sync].latency_ns(), 50U);
+    EXPECT_EQ(samples[sync + 1].operation(), kWriteOperation);
+    EXPECT_EQ(samples[sync + 1].latency_ns(), 150U);
+    EXPECT_EQ(samples[sync].end_ns(), samples[sync + 1].end_ns());
+  }
+  EXPECT_EQ(writer.state.writes.load(), 2U);
+  EXPECT_EQ(writer.state.write_call.latency_sum_ns.load(), 200U);
+  EXPECT_EQ(writer.state.write_call.latency_max_ns.load(), 100U);
+  EXPECT_EQ(writer.state.sync.latency_sum_ns.load(), 100U);
+  EXPECT_EQ(writer.state.sync.latency_max_ns.load(), 50U);
 }
 
 TEST(WriteLoop, AFailedSyncIsAnError) {
@@ -209,7 +232,7 @@ TEST(WriteLoop, TheDelayIsOneSleepAfterEachWriteOutsideItsLatency) {
   ASSERT_THAT(samples, SizeIs(3));
   EXPECT_EQ(samples[1].start_ns, kStartNs + 350);
   EXPECT_EQ(samples[2].start_ns, kStartNs + 700);
-  EXPECT_EQ(samples[2].latency_ns, 100);
+  EXPECT_EQ(samples[2].latency_ns(), 100);
   // The last one ends with the step.
   EXPECT_THAT(writer.env.sleeps_until_ns, ElementsAre(kStartNs + 350, kStartNs + 700, kStartNs + 1000));
 }
@@ -243,7 +266,7 @@ TEST(WriteLoop, AFullRingWaitsBetweenWritesAndLosesNothing) {
   EXPECT_GT(writer.state.ring_full_waits.load(), 2);
   EXPECT_EQ(writer.state.ring_full_wait_ns.load(), writer.state.ring_full_waits.load() * 3000);
   for (size_t i = 0; i < samples.size(); ++i) {
-    EXPECT_EQ(samples[i].latency_ns, 100);
+    EXPECT_EQ(samples[i].latency_ns(), 100);
     if (i > 0) {
       EXPECT_GE(samples[i].start_ns, samples[i - 1].end_ns());
     }

@@ -313,6 +313,40 @@ TEST_F(WriterTallyTest, WritesThatWereDueButNotStartedAreCountedWithTheirAge) {
   EXPECT_EQ(tally.Totals(kStartNs + 1300 * kMs).not_issued(), 3U);
 }
 
+TEST_F(WriterTallyTest, ThePartsOfAWriteHaveFramesOfTheIntervalInWhichTheWriteCompletes) {
+  TallyParams params = Params();
+  params.measure_parts = true;
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  const auto push = [this](int64_t start_ns, int64_t call_ns, int64_t sync_ns) {
+    ASSERT_TRUE(state_.ring.TryPush({start_ns + call_ns, static_cast<uint64_t>(sync_ns), kSyncOperation}));
+    Push(start_ns, call_ns + sync_ns);
+  };
+  push(kStartNs, 10 * kMs, 30 * kMs);
+  // Its call returns in the first interval, and its sync in the second.
+  push(kStartNs + 200 * kMs, 20 * kMs, 100 * kMs);
+  tally.Poll(kStartNs + 505 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(6));
+  for (int i = 0; i < frames_.size(); ++i) {
+    EXPECT_EQ(frames_[i].operation(), static_cast<uint32_t>(i % 3));
+    EXPECT_EQ(frames_[i].first_interval(), i / 3);
+    EXPECT_EQ(frames_[i].latency().count(), 1U);
+    EXPECT_EQ(frames_[i].bytes(), i % 3 == 0 ? 4096U : 0U);
+    EXPECT_EQ(frames_[i].first_seq(), i < 3 ? 1U : 2U);
+    EXPECT_EQ(frames_[i].slowest().seq(), i < 3 ? 1U : 2U);
+  }
+  EXPECT_EQ(frames_[1].latency().max_ns(), static_cast<uint64_t>(10 * kMs));
+  EXPECT_EQ(frames_[2].latency().max_ns(), static_cast<uint64_t>(30 * kMs));
+  EXPECT_EQ(frames_[4].latency().max_ns(), static_cast<uint64_t>(20 * kMs));
+  EXPECT_EQ(frames_[5].latency().max_ns(), static_cast<uint64_t>(100 * kMs));
+  EXPECT_EQ(frames_[5].slowest().start_ns(), kStartNs + 220 * kMs);
+  state_.writes = 2;
+  v1::StepDone done;
+  tally.AddPartTotals(done);
+  ASSERT_EQ(done.writers_size(), 2);
+  EXPECT_EQ(done.writers(0).operation(), kWriteCallOperation);
+  EXPECT_EQ(done.writers(1).writes(), 2U);
+}
+
 TEST_F(WriterTallyTest, RingWaitsAreInTheFrameOfTheWriteThatWaited) {
   WriterTally tally(Params(), state_, stop_trace_at_ns_);
   state_.ring_full_waits = 2;

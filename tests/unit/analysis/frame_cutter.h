@@ -41,6 +41,9 @@ class FrameCutter {
     frame.set_closing(closing);
     Histogram latency;
     Histogram response;
+    parts_.clear();
+    Histogram parts[2];
+    v1::WriteSample slowest[2];
     for (; next_ < writes.size() && writes[next_].end_ns() < end_ns; ++next_) {
       const SimWrite& write = writes[next_];
       const auto latency_ns = static_cast<uint64_t>(write.latency_ns);
@@ -57,6 +60,7 @@ class FrameCutter {
       }
       if (latency.count() == 0 || latency_ns < latency.min_ns()) frame.set_fastest_seq(next_ + 1);
       latency.Record(latency_ns);
+      if (host_.sync_ns) TakeParts(write, parts, slowest);
       if (write.end_ns() >= 0) OfferSlow(write);
       WatchStall(write, frame);
       if (host_.rate_per_second > 0) response.Record(latency_ns + static_cast<uint64_t>(host_.schedule_lag_ns));
@@ -74,10 +78,42 @@ class FrameCutter {
       frame.set_in_flight_since_ns(agent_start_ns_ + writes[next_].start_ns);
     }
     frame.set_cut_ns(agent_start_ns_ + (closing ? run_.duration_ns : end_ns));
+    if (host_.sync_ns) MakeParts(frame, parts, slowest);
     return frame;
   }
+  // The frames of the parts of the writes in the last frame; none where no sync follows them.
+  const std::vector<v1::Frame>& parts() const { return parts_; }
 
  private:
+  void TakeParts(const SimWrite& write, Histogram* parts, v1::WriteSample* slowest) const {
+    const int64_t sync_ns = host_.sync_ns(next_ + 1);
+    const int64_t times_ns[2] = {write.latency_ns - sync_ns, sync_ns};
+    for (size_t part = 0; part < 2; ++part) {
+      const auto time_ns = static_cast<uint64_t>(times_ns[part]);
+      if (parts[part].count() == 0 || time_ns > parts[part].max_ns()) {
+        slowest[part] = Sample(next_ + 1, {part == 0 ? write.start_ns : write.end_ns() - sync_ns, times_ns[part]});
+        slowest[part].clear_response_ns();
+      }
+      parts[part].Record(time_ns);
+    }
+  }
+  void MakeParts(const v1::Frame& whole, const Histogram* parts, const v1::WriteSample* slowest) {
+    for (uint32_t part = 0; part < 2; ++part) {
+      v1::Frame& frame = parts_.emplace_back();
+      frame.set_step(whole.step());
+      frame.set_qm(whole.qm());
+      frame.set_operation(part + 1);
+      frame.set_first_interval(whole.first_interval());
+      frame.set_interval_count(whole.interval_count());
+      frame.set_closing(whole.closing());
+      frame.set_first_seq(whole.first_seq());
+      frame.set_first_start_ns(whole.first_start_ns());
+      frame.set_last_end_ns(whole.last_end_ns());
+      frame.set_cut_ns(whole.cut_ns());
+      *frame.mutable_latency() = parts[part].ToProto();
+      if (parts[part].count() > 0) *frame.mutable_slowest() = slowest[part];
+    }
+  }
   v1::WriteSample Sample(uint64_t seq, const SimWrite& write) const {
     const uint64_t block = BlockOf(run_, host_, step_, qm_);
     v1::WriteSample sample;
@@ -126,6 +162,7 @@ class FrameCutter {
   int64_t previous_end_ns_;
   int64_t due_ns_ = previous_end_ns_;
   std::map<uint64_t, SimWrite> slow_;
+  std::vector<v1::Frame> parts_;
 };
 
 }  // namespace plimsoll::tests

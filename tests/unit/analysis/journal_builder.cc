@@ -44,6 +44,22 @@ v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, u
   return totals;
 }
 
+// The parts of the writer's writes.
+void AddPartTotals(const SimHost& host, uint32_t step, uint32_t qm, v1::StepDone& done) {
+  for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {
+    v1::WriterTotals& totals = *done.add_writers();
+    totals.set_qm(qm);
+    totals.set_operation(part);
+    for (const SimWrite& write : host.steps[step][qm - 1]) {
+      totals.set_writes(totals.writes() + 1);
+      const int64_t sync_ns = host.sync_ns(totals.writes());
+      const auto time_ns = static_cast<uint64_t>(part == kSyncOperation ? sync_ns : write.latency_ns - sync_ns);
+      totals.set_latency_sum_ns(totals.latency_sum_ns() + time_ns);
+      totals.set_latency_max_ns(std::max(totals.latency_max_ns(), time_ns));
+    }
+  }
+}
+
 class JournalMaker {
  public:
   explicit JournalMaker(const SimRun& run) : run_(run) {}
@@ -86,6 +102,9 @@ class JournalMaker {
       step.set_block_size_bytes(block);
       step.set_duration_ns(run_.duration_ns);
       step.set_warmup_ns(run_.warmup_ns);
+      const bool any_sync = std::any_of(run_.hosts.begin(), run_.hosts.end(),
+                                        [](const SimHost& host) { return host.sync_ns != nullptr; });
+      if (any_sync) MeasureParts(step);
     }
     for (const SimHost& host : run_.hosts) {
       for (const v1::LogQueueManager& qm : host.queue_managers) {
@@ -116,7 +135,7 @@ class JournalMaker {
     workload.set_file_size_bytes(kExtentBytes);
     workload.set_num_files(3);
     workload.set_file_prefix("S");
-    workload.set_sync(v1::SYNC_MODE_DSYNC);
+    workload.set_sync(host.sync_ns ? v1::SYNC_MODE_FDATASYNC : v1::SYNC_MODE_DSYNC);
     workload.set_direct(v1::DIRECT_MODE_AUTO);
     for (const v1::LogQueueManager& qm : host.queue_managers) {
       *joined.mutable_plan()->mutable_log()->add_queue_managers() = qm;
@@ -201,6 +220,7 @@ class JournalMaker {
         frames.set_host(number);
         for (FrameCutter& cutter : cutters[number]) {
           *frames.add_frames() = cutter.Cut(k - within, static_cast<uint32_t>(within + 1), false);
+          for (const v1::Frame& part : cutter.parts()) *frames.add_frames() = part;
         }
         const int64_t since_start_ns = (k + 1) * run_.interval_ns + run_.warmup_ns;
         const bool sampled = host.sample && since_start_ns / kNsPerSecond > sampled_seconds[number];
@@ -258,7 +278,9 @@ class JournalMaker {
     frames.set_host(number);
     for (FrameCutter& cutter : cutters) {
       const v1::Frame frame = cutter.Cut(intervals, 1, true);
-      if (frame.latency().count() > 0) *frames.add_frames() = frame;
+      if (frame.latency().count() == 0) continue;
+      *frames.add_frames() = frame;
+      for (const v1::Frame& part : cutter.parts()) *frames.add_frames() = part;
     }
     if (frames.frames_size() > 0) *Next().mutable_frames() = frames;
     v1::HostStepDone& done = *Next().mutable_step_done();
@@ -267,6 +289,7 @@ class JournalMaker {
     for (uint32_t qm = 1; qm <= host.steps[step].size(); ++qm) {
       if (!Writes(run_, number, step, qm)) continue;
       *done.mutable_done()->add_writers() = Totals(run_, host, step, qm, measured_ns + host.clock_ahead_ns);
+      if (host.sync_ns) AddPartTotals(host, step, qm, *done.mutable_done());
     }
   }
 

@@ -69,6 +69,8 @@ struct SimHost {
   uint64_t clock_resolution_ns = 1;
   // Of a placement: what its writers play, by number; the run's `down` says which of them write.
   std::vector<v1::LogQueueManager> queue_managers = {};
+  // With fdatasync: how much of a write's latency was its sync, by the write's number in its step. Empty: O_DSYNC.
+  std::function<int64_t(uint64_t number)> sync_ns = nullptr;
   // What its probes show in addition, by the time since the run began. Empty: nothing.
   std::function<int64_t(int64_t since_begin_ns)> clock_gain_ns = nullptr;
 };

@@ -97,6 +97,15 @@ TEST(CriteriaCheck, WhatThePlanHasNotEnoughOfIsRefused) {
   }
 }
 
+TEST(CriteriaCheck, ACriterionAboutAPartOfAWriteNeedsASyncBehindEachWrite) {
+  EXPECT_THAT(With("sync_p99<5ms"), ElementsAre(HasSubstr("'sync_p99<5ms' is about a part of each write, which is "
+                                                          "measured with --sync (workload.sync) fdatasync alone")));
+  EXPECT_THAT(With("sync_p99<5ms", "", ", sync: fdatasync"), IsEmpty());
+  EXPECT_THAT(With("write_call_max<5ms", "hosts: [a, {address: b, workload: {sync: fdatasync}}]\n"), IsEmpty());
+  EXPECT_THAT(With("sync_p99<5ms", "limit: {}\n", ", sync: fdatasync"),
+              Contains(HasSubstr("a search takes the latency of the whole write")));
+}
+
 TEST(CriteriaCheck, AStallMustBeLongEnoughToBeOne) {
   EXPECT_THAT(With("longest_stall<50ms"),
               ElementsAre("--require (criteria): 'longest_stall<50ms': of stalls below 100ms (--stall) no length is "

@@ -78,6 +78,8 @@ TEST(Criteria, TheCanonicalSpellingReadsBackToItself) {
                                  "writes>=9007199254740992",
                                  "service_p99.9<1ms",
                                  "service_max@host<1s",
+                                 "sync_p99.9<1ms",
+                                 "write_call_max@host<1s",
                                  "rate_achieved>=99%",
                                  "not_issued==0",
                                  "stalls==0",

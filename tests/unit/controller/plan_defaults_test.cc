@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol.h"
+#include "tests/testing.h"
+
 namespace plimsoll {
 namespace {
 
@@ -157,6 +160,22 @@ TEST(PlanSteps, BlockSizesInTheirOrderTheWholeListRepeated) {
     EXPECT_EQ(steps[i].duration_ns(), 5);
     EXPECT_EQ(steps[i].warmup_ns(), 3);
   }
+}
+
+TEST(PlanSteps, MeasureThePartsOfAWriteWhereSomeHostHasASyncBehindIt) {
+  v1::TestPlan plan = TwoHosts();
+  FillDefaults(plan);
+  for (const v1::LogStep& step : ExpandSteps(plan)) EXPECT_EQ(step.operations_size(), 0);
+  plan.mutable_hosts(1)->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    ASSERT_EQ(step.operations_size(), 3);
+    EXPECT_EQ(step.operations(kSyncOperation).name(), "sync");
+    EXPECT_EQ(step.operations(kWriteOperation).kind(), v1::OPERATION_UNSPECIFIED);
+    EXPECT_THAT(CheckOperations(step), IsOk());
+  }
+  v1::LogStep unknown;
+  unknown.add_operations()->set_name("read");
+  EXPECT_THAT(CheckOperations(unknown), StatusIs(absl::StatusCode::kInvalidArgument, "'read'"));
 }
 
 TEST(HostPlan, HoldsEverythingThatTheAgentNeeds) {

@@ -223,6 +223,29 @@ TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
   EXPECT_EQ(Json({1, false}).fields().at("jobs").list_value().values_size(), 4);
 }
 
+TEST_F(FioExportTest, ASyncBehindEachWriteHasItsPercentilesWhereFioHasThem) {
+  tests::SimRun run = tests::TwoHosts();
+  run.hosts[0].sync_ns = [](uint64_t number) { return number % 2 == 0 ? 300'000 : 200'000; };
+  Index(run);
+  const Struct json = Json();
+  const auto& jobs = json.fields().at("jobs").list_value();
+  for (const Value& job : jobs.values()) {
+    const auto& fields = job.struct_value().fields();
+    const std::string name = fields.at("jobname").string_value();
+    ASSERT_EQ(fields.contains("sync"), name.rfind("beta/", 0) != 0) << name;
+    if (!fields.contains("sync")) continue;
+    const auto& lat_ns = fields.at("sync").struct_value().fields().at("lat_ns").struct_value().fields();
+    EXPECT_EQ(lat_ns.at("min").number_value(), 200'000) << name;
+    EXPECT_EQ(lat_ns.at("max").number_value(), 300'000) << name;
+    EXPECT_EQ(lat_ns.at("percentile").struct_value().fields().at("99.000000").number_value(), 300'000) << name;
+    if (name == "alpha/qm1") {
+      EXPECT_EQ(
+          lat_ns.at("N").number_value(),
+          fields.at("write").struct_value().fields().at("clat_ns").struct_value().fields().at("N").number_value());
+    }
+  }
+}
+
 TEST_F(FioExportTest, WhatIsNotMeasuredHasNoKey) {
   tests::SimRun run;
   run.hosts.push_back({"alpha", 0, {{{{0, 100'000}, {300'000, 100'000}}}}, {}, 0, {}, 1});

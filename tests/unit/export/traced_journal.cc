@@ -16,7 +16,7 @@ void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::
     if (!record.has_frames()) continue;
     const SimHost& host = run.hosts.at(record.frames().host());
     for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
-      if (frame.first_seq() == 0) continue;
+      if (frame.first_seq() == 0 || frame.operation() != 0) continue;
       const SimWriter& writes = host.steps.at(frame.step()).at(frame.qm() - 1);
       const size_t first = frame.first_seq() - 1;
       const int64_t zero_ns = frame.first_start_ns() - writes.at(first).start_ns;

@@ -1,0 +1,171 @@
+// Figures of the parts of a write, beside the write's own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/protocol.h"
+#include "controller/render/csv.h"
+#include "controller/render/json.h"
+#include "controller/render/text.h"
+#include "controller/report/scopes.h"
+#include "tests/testing.h"
+#include "tests/unit/analysis/journal_builder.h"
+
+namespace plimsoll::tests {
+namespace {
+
+constexpr int64_t kMs = kNsPerMs;
+
+// Writes of 1 ms, of which 900 us are the sync; every hundredth takes 20 ms, of which 19.5 ms are the sync.
+SimRun WithSyncs(std::vector<std::string> criteria = {}) {
+  SimRun run = TwoHosts();
+  for (SimHost& host : run.hosts) {
+    for (std::vector<SimWriter>& step : host.steps) {
+      for (SimWriter& writer : step) {
+        writer = ClosedLoop(2 * kNsPerSecond, 1'000,
+                            [](uint64_t number, int64_t) { return number % 100 == 0 ? 20 * kMs : kMs; });
+      }
+    }
+    host.sync_ns = [](uint64_t number) { return number % 100 == 0 ? 19'500'000 : 900'000; };
+  }
+  run.criteria = std::move(criteria);
+  return run;
+}
+
+const v1::OperationReport& Operation(const v1::StepReport& step, const std::string& name) {
+  for (const v1::OperationReport& operation : step.operations()) {
+    if (operation.name() == name) return operation;
+  }
+  throw std::runtime_error("no operation " + name);
+}
+
+v1::Outcome OutcomeOf(const v1::Report& report, const std::string& criterion) {
+  for (const v1::CriterionReport& each : report.verdict().criteria()) {
+    if (each.criterion() == criterion) return each.outcome();
+  }
+  throw std::runtime_error("no criterion " + criterion);
+}
+
+TEST(Operations, ThePartsOfAWriteHaveFiguresOfTheirOwnAndTheWritesStayAsTheyWere) {
+  SimRun run = WithSyncs();
+  const v1::Report report = Analyze(MakeJournal(run));
+  for (SimHost& host : run.hosts) host.sync_ns = nullptr;
+  const v1::Report without = Analyze(MakeJournal(run));
+  ASSERT_EQ(report.run().state(), v1::RUN_STATE_COMPLETE);
+  EXPECT_EQ(report.verdict().reasons_size(), without.verdict().reasons_size());
+  ASSERT_EQ(report.steps_size(), without.steps_size());
+  for (int i = 0; i < report.steps_size(); ++i) {
+    v1::StepReport step = report.steps(i);
+    ASSERT_EQ(step.operations_size(), 2);
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      const auto* const call = FindScope(Operation(step, "write_call"), scope);
+      const auto* const sync = FindScope(Operation(step, "sync"), scope);
+      ASSERT_TRUE(call != nullptr && sync != nullptr);
+      EXPECT_EQ(sync->latency().count(), scope.latency().count());
+      EXPECT_EQ(call->latency().sum_ns() + sync->latency().sum_ns(), scope.latency().sum_ns());
+      EXPECT_EQ(sync->latency().max_ns(), 19'500'000U);
+      EXPECT_EQ(call->latency().max_ns(), 500'000U);
+      EXPECT_EQ(sync->slowest().latency_ns(), 19'500'000U);
+      EXPECT_EQ(sync->slowest().number() % 100, 0U);
+    }
+    // Nothing else of the step changes.
+    step.clear_operations();
+    EXPECT_EQ(step.SerializeAsString(), without.steps(i).SerializeAsString());
+  }
+}
+
+TEST(Operations, ACriterionOfAPartIsAboutThatPartAlone) {
+  const v1::Report report = Analyze(
+      MakeJournal(WithSyncs({"sync_p50<1ms", "sync_p50<800us", "write_call_max<1ms", "write_call_max@cluster<400us",
+                             "p50<1100us", "p50<950us", "sync_max@host<19ms", "max<21ms"})));
+  EXPECT_EQ(OutcomeOf(report, "sync_p50<1ms"), v1::OUTCOME_PASS);
+  EXPECT_EQ(OutcomeOf(report, "sync_p50<800us"), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeOf(report, "write_call_max<1ms"), v1::OUTCOME_PASS);
+  EXPECT_EQ(OutcomeOf(report, "write_call_max@cluster<400us"), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeOf(report, "p50<1100us"), v1::OUTCOME_PASS);
+  EXPECT_EQ(OutcomeOf(report, "p50<950us"), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeOf(report, "sync_max@host<19ms"), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeOf(report, "max<21ms"), v1::OUTCOME_PASS);
+}
+
+TEST(Operations, ACriterionOfAPartThatWasNotMeasuredIsNeverMet) {
+  SimRun run = WithSyncs({"sync_p50<1s"});
+  for (SimHost& host : run.hosts) host.sync_ns = nullptr;
+  EXPECT_EQ(Analyze(MakeJournal(run)).verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+// The records with every frame, or all totals, of the sync of alpha's first writer left out.
+v1::Report Without(bool frames) {
+  std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs({"sync_p50<1s", "p50<1s"}));
+  for (v1::JournalRecord& record : records) {
+    const auto of_sync = [](const auto& one) { return one.qm() == 1 && one.operation() == kSyncOperation; };
+    if (frames && record.has_frames() && record.frames().host() == 0) {
+      auto& all = *record.mutable_frames()->mutable_frames();
+      all.erase(std::remove_if(all.begin(), all.end(), of_sync), all.end());
+    }
+    if (!frames && record.has_step_done() && record.step_done().host() == 0) {
+      auto& all = *record.mutable_step_done()->mutable_done()->mutable_writers();
+      all.erase(std::remove_if(all.begin(), all.end(), of_sync), all.end());
+    }
+  }
+  return Analyze(records);
+}
+
+TEST(Operations, AMissingPartIsNoticedAndLeavesTheCriterionOfTheWriteAlone) {
+  for (const bool frames : {true, false}) {
+    const v1::Report report = Without(frames);
+    EXPECT_EQ(OutcomeOf(report, "sync_p50<1s"), v1::OUTCOME_INCONCLUSIVE) << frames;
+    EXPECT_EQ(OutcomeOf(report, "p50<1s"), v1::OUTCOME_PASS) << frames;
+  }
+}
+
+TEST(Operations, APartThatDiffersFromTheWritersOwnCountIsNamed) {
+  std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs({"sync_p50<1s"}));
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_step_done()) continue;
+    for (v1::WriterTotals& totals : *record.mutable_step_done()->mutable_done()->mutable_writers()) {
+      if (totals.operation() == kSyncOperation) totals.set_latency_sum_ns(totals.latency_sum_ns() + 1);
+    }
+  }
+  const v1::Report report = Analyze(records);
+  EXPECT_NE(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("sync: the writer counted")));
+}
+
+TEST(Operations, AnOperationThatThisVersionDoesNotKnowIsLeftOutAndNeverPassed) {
+  std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs({"p50<1s"}));
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_run_begin()) continue;
+    for (v1::LogStep& step : *record.mutable_run_begin()->mutable_steps()) {
+      v1::Operation& unknown = *step.add_operations();
+      unknown.set_name("read");
+      unknown.set_kind(static_cast<v1::OperationKind>(1));
+    }
+  }
+  const v1::Report report = Analyze(records);
+  ASSERT_EQ(report.steps_size(), 1);
+  EXPECT_EQ(report.steps(0).operations_size(), 2);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("does not know the operation 'read'")));
+}
+
+TEST(Operations, TextJsonAndCsvHaveTheParts) {
+  const v1::Report report = Analyze(MakeJournal(WithSyncs()));
+  EXPECT_THAT(RenderText(report), HasSubstr("Part of the service time: sync"));
+  EXPECT_THAT(RenderText(report), HasSubstr("Part of the service time: write_call"));
+  EXPECT_THAT(RenderJson(report), HasSubstr("\"operations\""));
+  const std::string csv = RenderCsv(report);
+  EXPECT_THAT(csv.substr(0, csv.find('\n')), AllOf(HasSubstr("sync_p99_ns"), HasSubstr("write_call_max_ns")));
+  SimRun writes = WithSyncs();
+  for (SimHost& host : writes.hosts) host.sync_ns = nullptr;
+  const v1::Report without = Analyze(MakeJournal(writes));
+  EXPECT_THAT(RenderCsv(without), Not(HasSubstr("sync_")));
+  EXPECT_THAT(RenderJson(without), Not(HasSubstr("\"operations\"")));
+}
+
+}  // namespace
+}  // namespace plimsoll::tests
