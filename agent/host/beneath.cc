@@ -216,8 +216,7 @@ absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(int directory_fd, cons
     const std::string name = entry->d_name;
     if (name != "." && name != "..") entries.push_back({name, KindOf(listed_fd, *entry)});
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+  std::ranges::sort(entries, [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
   return entries;
 }
 

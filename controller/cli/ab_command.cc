@@ -90,8 +90,8 @@ class Ab {
   bool PreparesOnce() const {
     if (!flags_.toggle.empty()) return true;
     if (flags_.anew || !flags_.between.empty()) return false;
-    return std::none_of(sides_.begin(), sides_.end(),
-                        [](const AbSide& side) { return side.plan.until_steady_ns() > 0 || side.plan.repeat() > 1; });
+    return std::ranges::none_of(
+        sides_, [](const AbSide& side) { return side.plan.until_steady_ns() > 0 || side.plan.repeat() > 1; });
   }
 
   // Calls `measure` for one round after the other until they end, and keeps the record.
@@ -174,8 +174,7 @@ class Ab {
     std::set<std::string> addresses;
     for (const auto& [address, dir] : PlacesOf(0)) addresses.insert(address);
     const auto others = PlacesOf(1);
-    return std::any_of(others.begin(), others.end(),
-                       [&addresses](const auto& place) { return addresses.contains(place.first); });
+    return std::ranges::any_of(others, [&addresses](const auto& place) { return addresses.contains(place.first); });
   }
 
   // Has every run prepare, in turn. False where one could not.
@@ -209,7 +208,7 @@ class Ab {
   }
 
   static bool AnyOver(const TurnRuns& runs) {
-    return std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); });
+    return std::ranges::any_of(runs, [](const auto& run) { return run->over(); });
   }
 
   // So that the run has had so many interrupts.
@@ -269,7 +268,7 @@ class Ab {
                             : absl::StrCat("The rounds ended with ", where, " in round ", round, ": ", trouble, "."));
     }
     for (const auto& run : runs) run->Finish();
-    while (!std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); })) {
+    while (!std::ranges::all_of(runs, [](const auto& run) { return run->over(); })) {
       for (const auto& run : runs) {
         // The first Ctrl-C asks for the end, which has begun; the second one leaves at once.
         if (run->interrupts() > 0 || events.interrupts() >= 2) PassOn(events.interrupts(), *run);
@@ -356,7 +355,7 @@ class Ab {
   void LookAt(size_t round) {
     const std::vector<plimsoll::Look> looks = PlannedLooks(flags_.rounds);
     const bool is_look =
-        std::any_of(looks.begin(), looks.end(), [round](const plimsoll::Look& look) { return look.rounds == round; });
+        std::ranges::any_of(looks, [round](const plimsoll::Look& look) { return look.rounds == round; });
     const absl::StatusOr<v1::Comparison> comparison = Comparison();
     if (!comparison.ok()) {
       comparable_ = false;

@@ -163,8 +163,7 @@ bool IsWhole(const AbPart& part, const v1::Report& report) {
 }
 
 std::string WriteAbRecord(const AbRecord& record) {
-  const bool parts = std::any_of(record.rounds.begin(), record.rounds.end(),
-                                 [](const AbRound& round) { return round.first.steps > 0; });
+  const bool parts = std::ranges::any_of(record.rounds, [](const AbRound& round) { return round.first.steps > 0; });
   JsonWriter json;
   json.BeginObject();
   json.Key("format");

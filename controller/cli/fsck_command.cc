@@ -86,8 +86,7 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
   const std::set<std::string> only = absl::StrSplit(flags.only, ',', absl::SkipEmpty());
   for (const std::string& name : only) {
     const auto& catalog = FsckCatalog();
-    const auto named =
-        std::find_if(catalog.begin(), catalog.end(), [&](const auto& entry) { return entry.name == name; });
+    const auto named = std::ranges::find_if(catalog, [&](const auto& entry) { return entry.name == name; });
     if (named == catalog.end()) {
       return PrintError(line, absl::StrCat("--only: unknown check '", name, "'; docs/fsck.md lists the checks"),
                         Exit::kWrong);

@@ -51,8 +51,8 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
         return absl::OkStatus();
       }));
   const auto& faults = plan.ha().faults();
-  const bool commands = std::any_of(faults.begin(), faults.end(),
-                                    [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
+  const bool commands =
+      std::ranges::any_of(faults, [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
   if (commands && !flags.allow_commands && !flags.how.dry_run) {
     return absl::InvalidArgumentError(
         "the faults run commands on this machine (--do, --undo, ha.commands): read them (--dry-run shows "
@@ -71,9 +71,8 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   const auto& faults = plan->ha().faults();
-  const bool reboots = std::any_of(faults.begin(), faults.end(), [](int fault) {
-    return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF;
-  });
+  const bool reboots = std::ranges::any_of(
+      faults, [](int fault) { return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF; });
   if (const LauncherKind& kind = access->launch.kind(); !kind.survives_reboot && reboots) {
     return PrintError(line,
                       absl::StrCat("--fault reboot and poweroff end an agent that --launch ", kind.name,

@@ -206,8 +206,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
   example->callback([&line, accept, ready, placement] {
     line.action = [&line, accept, ready, placement] {
       const auto& plans = ReadyAcceptPlans();
-      const auto named =
-          std::find_if(plans.begin(), plans.end(), [&](const ReadyPlan& each) { return each.name == *ready; });
+      const auto named = std::ranges::find_if(plans, [&](const ReadyPlan& each) { return each.name == *ready; });
       line.out << (named != plans.end() ? named->text
                    : *accept            ? ExampleAcceptPlan()
                    : *placement         ? ExamplePlacement()

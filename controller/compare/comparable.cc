@@ -64,8 +64,7 @@ RunFact SetBy(std::set<std::string> options, RunFact fact) {
 }
 
 bool IsStated(const RunFact& fact, const StatedDifferences& stated) {
-  return std::any_of(fact.options.begin(), fact.options.end(),
-                     [&stated](const std::string& option) { return stated.count(option) > 0; });
+  return std::ranges::any_of(fact.options, [&stated](const std::string& option) { return stated.count(option) > 0; });
 }
 
 // A scalar as the plan spells it, with at most six digits of a number; empty where it is not given.
@@ -264,9 +263,8 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
 // Parts of one run share its label, and its troubles.
 std::string LabelOfRun(const std::vector<SideInput>& sides, size_t side, size_t run) {
   const std::vector<RunInput>& runs = sides[side].runs;
-  const bool parts = std::all_of(runs.begin(), runs.end(), [&runs](const RunInput& one) {
-    return one.report.run().id() == runs.front().report.run().id();
-  });
+  const bool parts = std::ranges::all_of(
+      runs, [&runs](const RunInput& one) { return one.report.run().id() == runs.front().report.run().id(); });
   const std::string label = SideLabel(sides, side);
   return runs.size() == 1 || parts ? label : RunLabel(label, run + 1);
 }
@@ -410,7 +408,7 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
           absl::StrCat(run.source, ": not comparable: it is ", kind.noun, kind.not_comparable)));
     }
     const auto several = [](const v1::HostReport& host) { return host.more_mounts_size() > 0; };
-    if (std::any_of(run.report.hosts().begin(), run.report.hosts().end(), several)) {
+    if (std::ranges::any_of(run.report.hosts(), several)) {
       empty.Update(absl::FailedPreconditionError(absl::StrCat(
           run.source,
           ": not comparable: its queue managers wrote in several directories (--qm-dirs), where a fast one "

@@ -162,8 +162,7 @@ void AddCriterionCases(const v1::CriterionReport& criterion, const std::string& 
 
 std::string RenderJUnitSuite(const JUnitSuite& suite) {
   const auto count = [&suite](JUnitCase::Kind kind) {
-    return absl::StrCat(std::count_if(suite.cases.begin(), suite.cases.end(),
-                                      [kind](const JUnitCase& one) { return one.kind == kind; }));
+    return absl::StrCat(std::ranges::count_if(suite.cases, [kind](const JUnitCase& one) { return one.kind == kind; }));
   };
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   absl::StrAppend(

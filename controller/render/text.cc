@@ -292,7 +292,7 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   std::vector<std::string> headings = {"step", "block"};
   figures.AddHeadings(headings);
   std::erase(headings, "|");
-  const auto target = static_cast<size_t>(std::find(headings.begin(), headings.end(), "target") - headings.begin());
+  const auto target = static_cast<size_t>(std::ranges::find(headings, "target") - headings.begin());
   headings.emplace_back("stalls");
   AddHeadings(headings, 0, out);
   for (const v1::StepReport* step : steps) {
@@ -326,8 +326,7 @@ void AddDoubts(const v1::Report& report, std::string& out) {
   std::vector<std::string> bound;
   for (const v1::StepReport& step : report.steps()) {
     if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
-    if (std::any_of(step.load().begin(), step.load().end(),
-                    [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); })) {
+    if (std::ranges::any_of(step.load(), [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); })) {
       bound.push_back(absl::StrCat(step.number()));
     }
   }

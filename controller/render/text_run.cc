@@ -84,8 +84,7 @@ void AddSteps(const std::string& what, const std::vector<std::string>& steps, st
 }
 
 bool IsCpuBound(const v1::StepReport& step) {
-  return std::any_of(step.load().begin(), step.load().end(),
-                     [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
+  return std::ranges::any_of(step.load(), [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
 }
 
 }  // namespace

@@ -232,8 +232,7 @@ std::string AverageOf(const v1::HostLoadReport& load, const Averages& averages) 
 }
 
 void AddAgents(const Loads& loads, const Averages& averages, std::vector<std::string>& lines) {
-  const bool paused =
-      std::any_of(loads.begin(), loads.end(), [](const v1::HostLoadReport* load) { return load->pauses() > 0; });
+  const bool paused = std::ranges::any_of(loads, [](const v1::HostLoadReport* load) { return load->pauses() > 0; });
   std::vector<std::string> headings = {"host", "measured avg", "|", "agent CPU %", "CPU wait %", "max sched. delay"};
   if (paused) headings.insert(headings.end(), {"suspended"});
   TextTable table(headings);
