@@ -21,7 +21,6 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
-#include "common/units.h"
 
 namespace plimsoll {
 namespace {

@@ -16,7 +16,6 @@
 #include "controller/analysis/verdict_cause.h"
 #include "controller/fsck/checks.h"
 #include "controller/plan/accept_plan.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"

@@ -1,7 +1,6 @@
 #include "controller/analysis/analyzer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <set>
 

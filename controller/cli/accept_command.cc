@@ -3,9 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/protocol.h"
-#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/accept/accept_report.h"
@@ -27,13 +23,11 @@
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
-#include "controller/compare/report_json.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fsck/checks.h"
 #include "controller/journal/results.h"
 #include "controller/plan/accept_plan.h"
-#include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"

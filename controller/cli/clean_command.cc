@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/app/agents.h"

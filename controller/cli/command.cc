@@ -2,11 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <ostream>
 #include <utility>
 
 #include "absl/strings/match.h"

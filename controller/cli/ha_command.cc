@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/command_line/command_line.h"
 #include "common/status_macros.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/app/agents.h"
@@ -16,7 +15,6 @@
 #include "controller/fleet/agent_trust.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
-#include "controller/plan/host_list.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/storage/host_text.h"

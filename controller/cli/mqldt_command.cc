@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <ostream>
-#include <sstream>
 #include <streambuf>
 #include <string>
 #include <utility>

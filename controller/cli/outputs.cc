@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files.h"
-#include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"

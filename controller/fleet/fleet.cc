@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
-#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/units.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"

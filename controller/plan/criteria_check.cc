@@ -6,14 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/histogram.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/report/run_kind.h"
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"

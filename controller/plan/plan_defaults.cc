@@ -3,12 +3,10 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
-#include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"

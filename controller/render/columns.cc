@@ -1,6 +1,5 @@
 #include "controller/render/columns.h"
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/render/csv.h"

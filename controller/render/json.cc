@@ -6,11 +6,9 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"

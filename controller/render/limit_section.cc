@@ -1,5 +1,4 @@
 // What text and files show of a search for the highest load.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>

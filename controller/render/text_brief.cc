@@ -1,14 +1,11 @@
 // The report as commands print it: what a reader must know, on one screen. What does not fit is left out by rank, and
 // counted; report.txt has everything.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"

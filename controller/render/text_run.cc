@@ -1,16 +1,12 @@
 // The text report's parts about the run as a whole: the verdict, its criteria step by step, the summary; clocks, hosts,
 // notes.
 #include <algorithm>
-#include <iterator>
-#include <limits>
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "common/algorithm.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"

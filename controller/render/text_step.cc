@@ -3,9 +3,7 @@
 #include <map>
 #include <set>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
