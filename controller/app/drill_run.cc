@@ -48,9 +48,7 @@ class DrillRun final : public PlannedRun {
   int64_t DescribeTimeoutNs() const override { return std::min(plan_.lease_ns(), 10 * kNsPerSecond); }
 
   std::optional<Failure> Check() override {
-    if (auto failure = CheckHosts(fleet().hosts(), workloads_, {plan_.block_size_bytes(0)}); failure.has_value()) {
-      return failure;
-    }
+    if (auto failure = CheckHosts(fleet().hosts(), workloads_, {plan_.block_size_bytes(0)})) return failure;
     Failure missing{Exit::kWrong, {}};
     for (const auto& host : fleet().hosts()) {
       for (const v1::DirectoryDescription& directory : host->description->directories()) {

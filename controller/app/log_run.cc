@@ -73,11 +73,10 @@ class LogRun final : public PlannedRun {
         host->description->clear_holder();
       }
     }
-    if (auto failure = CheckHosts(fleet().hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
-      return failure;
-    if (auto failure = CheckPlanCaps(fleet().hosts(), plan_, how_.turn); failure.has_value()) return failure;
+    if (auto failure = CheckHosts(fleet().hosts(), workloads_, BlockSizesOf(plan_))) return failure;
+    if (auto failure = CheckPlanCaps(fleet().hosts(), plan_, how_.turn)) return failure;
     for (const v1::TestPlan& later : how_.later) {
-      if (auto failure = CheckPlanCaps(fleet().hosts(), later); failure.has_value()) return failure;
+      if (auto failure = CheckPlanCaps(fleet().hosts(), later)) return failure;
     }
     fleet().FindQueueManagers(plan_.lease_ns());
     return std::nullopt;

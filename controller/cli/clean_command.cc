@@ -89,7 +89,7 @@ class Clean {
       : flags_(flags), directory_(std::move(directory)), line_(line) {}
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
+    if (auto failure = Connect()) return PrintFailure(line_, *failure);
     const std::vector<FoundRun> found = Chosen();
     if (found.empty()) {
       if (!flags_.run_id.empty() && !flags_.yes) {
@@ -129,10 +129,7 @@ class Clean {
  private:
   std::optional<Failure> Connect() {
     // Listing must not remove: by default a child cleans up when it starts.
-    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {directory_}, {kKeepLeftovers});
-        failure.has_value()) {
-      return failure;
-    }
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {directory_}, {kKeepLeftovers})) return failure;
     agents_.fleet().ListRunDirectories(agents_.directory(), kLeaseNs);
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was removed"}};
     LabelHosts(agents_.fleet().hosts());

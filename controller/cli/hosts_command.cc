@@ -58,10 +58,8 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   std::optional<Interrupts> interrupts;
   if (flags.access.launch.kind().starts_agents()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err);
-  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
-      failure.has_value()) {
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers}))
     return PrintFailure(line, *failure);
-  }
   Fleet& fleet = agents.fleet();
   const std::vector<std::string> directories =
       flags.directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.directory};
@@ -126,23 +124,20 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   std::optional<Interrupts> interrupts;
   if (flags.access.launch.kind().starts_agents()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err, false, "DIR");
-  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
-      failure.has_value()) {
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers}))
     return PrintFailure(line, *failure);
-  }
   // A directory on a server that does not answer makes its agent wait; the others are shown.
   Fleet& fleet = agents.fleet();
   const std::vector<std::vector<std::string>> directories(fleet.size(), {agents.directory()});
-  if (auto failure = agents.Describe(directories, kAskTimeoutNs, kInterruptedAsking); failure.has_value()) {
+  if (auto failure = agents.Describe(directories, kAskTimeoutNs, kInterruptedAsking))
     return PrintFailure(line, *failure);
-  }
   std::vector<HostDirectory> hosts;
   for (const auto& host : fleet.hosts()) {
     if (host->description.ok()) hosts.push_back({host->label, host->description->directories(0)});
   }
   for (const std::string& text : TextOfStorages(hosts, *block_size_bytes)) line.out << text << '\n';
   line.out.flush();
-  if (auto failure = agents.CheckAnswers(); failure.has_value()) return PrintFailure(line, *failure);
+  if (auto failure = agents.CheckAnswers()) return PrintFailure(line, *failure);
   return static_cast<int>(Exit::kOk);
 }
 
