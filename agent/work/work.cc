@@ -1,5 +1,6 @@
 #include "agent/work/work.h"
 
+
 #include "common/clock.h"
 #include "common/status_macros.h"
 

@@ -443,16 +443,12 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
 std::string RenderAcceptPage(const v1::AcceptReport& report) {
   JsonWriter json(/*compact=*/true);
   json.BeginObject();
-  json.Key("report");
-  WriteJson(report, json);
-  json.Key("left_out");
-  json.String(LeftOutText(report));
-  json.Key("warnings");
-  json.BeginArray();
+  WriteJson(report, json.Key("report"));
+  json.Key("left_out").String(LeftOutText(report));
+  json.Key("warnings").BeginArray();
   for (const std::string& warning : AcceptWarnings(report)) json.String(warning);
   json.EndArray();
-  json.Key("configuration");
-  json.BeginArray();
+  json.Key("configuration").BeginArray();
   for (const auto& [name, value] : AcceptConfiguration(report)) {
     json.BeginArray();
     json.String(name);

@@ -281,23 +281,21 @@ class Acceptance {
     for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
       directories.push_back(EffectiveWorkload(plan_, host).dir());
     }
-    if (const auto failure = agents.Connect(agents_, flags_.access, directories, {kKeepLeftovers});
-        failure.has_value()) {
+    if (const auto failure = agents.Connect(agents_, flags_.access, directories, {kKeepLeftovers}))
       return Fail(*failure, run);
-    }
     // With an agent missing, the others' places in the plan are not those in the fleet.
     if (!agents.not_started().empty()) return Fail(AsFailure(agents.not_started()), run);
     Fleet& fleet = agents.fleet();
     std::vector<std::vector<std::string>> asked;
     asked.reserve(directories.size());
     for (const std::string& directory : directories) asked.push_back({directory});
-    if (const auto failure = agents.Describe(asked, kAskTimeoutNs, kInterruptedText); failure.has_value()) {
+    if (const auto failure = agents.Describe(asked, kAskTimeoutNs, kInterruptedText)) {
       TakeFailure(kInterruptedText, run);
       return static_cast<int>(failure->code);
     }
-    if (const auto failure = agents.CheckAnswers(); failure.has_value()) return Fail(*failure, run);
+    if (const auto failure = agents.CheckAnswers()) return Fail(*failure, run);
     for (const v1::TestPlan& plan : MeasuringPlans()) {
-      if (const auto failure = CheckPlanCaps(fleet.hosts(), plan); failure.has_value()) return Fail(*failure, run);
+      if (const auto failure = CheckPlanCaps(fleet.hosts(), plan)) return Fail(*failure, run);
     }
     std::vector<StorageHost> hosts;
     std::vector<HostDirectory> shown;
@@ -307,10 +305,8 @@ class Acceptance {
       hosts.push_back({host->label, *host->description});
       shown.push_back({host->label, host->description->directories(0)});
       json.BeginObject();
-      json.Key("host");
-      json.String(host->label);
-      json.Key("directory");
-      WriteJson(host->description->directories(0), json);
+      json.Key("host").String(host->label);
+      WriteJson(host->description->directories(0), json.Key("directory"));
       json.EndObject();
     }
     json.EndArray();

@@ -50,11 +50,12 @@ void JsonWriter::End(char bracket) {
   out_ += bracket;
 }
 
-void JsonWriter::Key(const std::string& key) {
+JsonWriter& JsonWriter::Key(const std::string& key) {
   Separate();
   Quote(key);
   out_ += compact_ ? ":" : ": ";
   after_key_ = true;
+  return *this;
 }
 
 void JsonWriter::Value(const std::string& text) {
@@ -199,8 +200,7 @@ void WriteJson(const Message& message, JsonWriter& json) {
       json.Key(field.name());
       WriteValue(message, field, 0, json);
     } else if (field.options().GetExtension(v1::nullable)) {
-      json.Key(field.name());
-      json.Null();
+      json.Key(field.name()).Null();
     }
   }
   json.EndObject();
