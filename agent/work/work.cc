@@ -1,6 +1,5 @@
 #include "agent/work/work.h"
 
-
 #include "common/clock.h"
 #include "common/status_macros.h"
 
