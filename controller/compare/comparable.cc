@@ -82,16 +82,12 @@ std::vector<RunFact> OptionFacts() {
     return !rule.unrelated_to_writes() && !rule.flag().empty();
   };
   const auto option = [](const FieldDescriptor& field) { return absl::StrCat("--", RuleOf(field).flag()); };
-  const google::protobuf::Descriptor& workload = *v1::LogWorkload::descriptor();
-  for (int i = 0; i < workload.field_count(); ++i) {
-    const FieldDescriptor& field = *workload.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*v1::LogWorkload::descriptor())) {
     if (!relevant(field)) continue;
     facts.push_back(
         OfHosts(option(field), "", [&field](const v1::HostReport& host) { return Spelled(host.workload(), field); }));
   }
-  const google::protobuf::Descriptor& plan = *v1::TestPlan::descriptor();
-  for (int i = 0; i < plan.field_count(); ++i) {
-    const FieldDescriptor& field = *plan.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
     if (field.is_repeated() || field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE || !relevant(field)) continue;
     facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
       const std::string text = Spelled(report.plan(), field);
@@ -372,9 +368,8 @@ std::string RunLabel(const std::string& side, size_t number) {
 absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
   std::set<std::string> options = {"hosts"};
   for (const google::protobuf::Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
-    for (int i = 0; i < message->field_count(); ++i) {
-      const std::string& flag = RuleOf(*message->field(i)).flag();
-      if (!flag.empty()) options.insert(flag);
+    for (const FieldDescriptor& field : FieldsOf(*message)) {
+      if (!RuleOf(field).flag().empty()) options.insert(RuleOf(field).flag());
     }
   }
   StatedDifferences stated;

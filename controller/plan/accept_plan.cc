@@ -146,9 +146,7 @@ v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   v1::TestPlan search = plan;
   // Whatever other section there is belongs to the load.
-  const google::protobuf::Descriptor& type = *v1::TestPlan::descriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
+  for (const google::protobuf::FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
     if (RuleOf(field).section() && field.number() != v1::TestPlan::kLimitFieldNumber) {
       search.GetReflection()->ClearField(&search, &field);
     }

@@ -17,14 +17,10 @@
 namespace plimsoll {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
 void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
-  const Descriptor& type = *own.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*own.GetDescriptor())) {
     const int count = CountOf(field, own);
     if (count == 0 || CountOf(field, common) != count) continue;
     bool equal = true;
