@@ -77,7 +77,7 @@ std::string WritesOf(const v1::LogWorkload& workload) {
                                   FormatSizeForPeople(workload.file_size_bytes()), " per queue manager");
   if (workload.delay_ns() > 0)
     absl::StrAppend(&text, ", ", FormatLength(workload.delay_ns()), " pause after each write");
-  if (workload.cpu_load() > 0) absl::StrAppend(&text, ", ", CountText(workload.cpu_load(), "busy thread"), " per host");
+  if (workload.cpu_load() > 0) absl::StrAppend(&text, ", ", Counted(workload.cpu_load(), "busy thread"), " per host");
   return text;
 }
 
@@ -89,8 +89,8 @@ std::string ExtentOf(const v1::TestPlan& plan) {
   }
   std::vector<std::string> sizes;
   for (const uint64_t size : BlockSizesOf(plan)) sizes.push_back(FormatSizeForPeople(size));
-  return absl::StrCat(CountText(static_cast<size_t>(HostsOf(plan)), "host"), ", ",
-                      CountText(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "));
+  return absl::StrCat(Counted(static_cast<size_t>(HostsOf(plan)), "host"), ", ",
+                      Counted(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "));
 }
 
 std::string PaceOf(const v1::TestPlan& plan) {
@@ -112,10 +112,6 @@ std::string JudgedBy(const v1::TestPlan& part, bool paced) {
 }
 
 }  // namespace
-
-std::string CountText(size_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
 
 LoadRates LoadRatesOf(const v1::TestPlan& plan) {
   LoadRates rates;

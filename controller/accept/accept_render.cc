@@ -189,7 +189,7 @@ Lines CutLines(Lines lines, size_t most) {
   if (most == 0) return {};
   const size_t left_out = lines.size() - most + 1;
   lines.resize(most - 1);
-  lines.push_back(absl::StrCat("  ... and ", CountText(left_out, "more line"), " (accept.txt)"));
+  lines.push_back(absl::StrCat("  ... and ", Counted(left_out, "more line"), " (accept.txt)"));
   return lines;
 }
 
@@ -209,7 +209,7 @@ Lines BriefParts(const v1::AcceptReport& report, size_t most) {
   }
   if (passed == 0) return CutLines(lines, most);
   lines = CutLines(lines, most - std::min<size_t>(most, 1));
-  if (most > 0) lines.push_back(absl::StrCat("  ... and ", CountText(passed, "run"), " that passed (accept.txt)"));
+  if (most > 0) lines.push_back(absl::StrCat("  ... and ", Counted(passed, "run"), " that passed (accept.txt)"));
   return lines;
 }
 

@@ -65,7 +65,7 @@ std::string WhyOf(const v1::AcceptRun& run) {
   if (HasVerdict(run)) return CauseClause(run);
   const size_t more = static_cast<size_t>(run.reasons_size()) - 1;
   return absl::StrCat(absl::StripSuffix(run.reasons(0), "."),
-                      more > 0 ? absl::StrCat(" (and ", CountText(more, "more reason"), ")") : "");
+                      more > 0 ? absl::StrCat(" (and ", Counted(more, "more reason"), ")") : "");
 }
 
 // Once, in the order in which they come.
@@ -337,8 +337,8 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     shown.resize(kMostShown);
     shown.push_back(absl::StrCat(more, " more"));
   }
-  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", CountText(counts[AdviceLevel::kProblem], "problem"),
-                              ", ", CountText(counts[AdviceLevel::kWarning], "warning")));
+  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", Counted(counts[AdviceLevel::kProblem], "problem"), ", ",
+                              Counted(counts[AdviceLevel::kWarning], "warning")));
   run.set_outcome(counts[AdviceLevel::kProblem] > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
 }
 
@@ -382,7 +382,7 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
   if (!untested.empty()) open.insert(open.begin(), untested);
   if (required == 0) open.emplace_back("no required check was made");
   run.set_complete(!ended_early);
-  run.set_result(absl::StrCat(passed, " of ", CountText(required, "required check"), " passed",
+  run.set_result(absl::StrCat(passed, " of ", Counted(required, "required check"), " passed",
                               untested.empty()          ? ""
                               : checks.hosts_size() < 2 ? ", on one host: nothing was tested between hosts"
                                                         : ", on one kernel: nothing was tested between hosts"));

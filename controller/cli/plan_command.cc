@@ -132,10 +132,6 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   command->callback([&line, flags] { line.action = [&line, flags] { return FromMqMain(*flags, line); }; });
 }
 
-std::string Counted(uint64_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
-
 // "2 hosts, 8 queue managers, 4 steps, 45s of writing", without a list of steps "2 hosts, 8 queue managers, at
 // most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {

@@ -83,14 +83,11 @@ constexpr size_t kFlagWidth = 15;
 // "3 hosts x 2 QMs", or how many there are where hosts differ.
 std::string Size(const v1::Report& report) {
   const v1::RunReport& run = report.run();
-  const auto plural = [](uint32_t count, const char* what) {
-    return absl::StrCat(FormatCount(count), " ", what, count == 1 ? "" : "s");
-  };
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   if (qms.size() == 1 && !HasPlacement(report))
-    return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
-  return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
+    return absl::StrCat(Counted(run.hosts(), "host"), " x ", Counted(*qms.begin(), "QM"));
+  return absl::StrCat(Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "QM"));
 }
 
 // A sentence in lines; a number stays with its percent sign.
@@ -352,8 +349,7 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
     absl::StrAppend(&out, "**Warning:** ", MdText(warning), "\n\n");
   }
   if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
-  absl::StrAppend(&out, FormatCount(run.hosts()), run.hosts() == 1 ? " host, " : " hosts, ",
-                  FormatCount(run.queue_managers()), run.queue_managers() == 1 ? " queue manager" : " queue managers");
+  absl::StrAppend(&out, Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "queue manager"));
   if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
   out += "\n";
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->answers) {

@@ -39,8 +39,7 @@ Lines CutTo(Lines lines, size_t most) {
   }
   const size_t left_out = lines.size() - most + 1;
   lines.resize(most - 1);
-  lines.push_back(
-      absl::StrCat("  ... and ", FormatCount(left_out), left_out == 1 ? " more line" : " more lines", " (report.txt)"));
+  lines.push_back(absl::StrCat("  ... and ", Counted(left_out, "more line"), " (report.txt)"));
   return lines;
 }
 

@@ -204,8 +204,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   if (detail == TextDetail::kShort) return lines;
   AddSteps("The load generator may be CPU-bound", bound, lines);
   if (!report.notes().empty()) {
-    const size_t notes = CountNotes(report);
-    lines.push_back(absl::StrCat("  ", FormatCount(notes), notes == 1 ? " note" : " notes", " at the end"));
+    lines.push_back(absl::StrCat("  ", Counted(CountNotes(report), "note"), " at the end"));
   }
   return lines;
 }
