@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/clock_check.h"
