@@ -28,7 +28,6 @@
 #include "controller/fsck/checks.h"
 #include "controller/journal/results.h"
 #include "controller/plan/accept_plan.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
@@ -66,13 +65,7 @@ google::protobuf::Timestamp Moment(WallNs now) {
 // What all hosts of a part's plan write to prepare.
 uint64_t PreparedBytes(const v1::TestPlan& plan) {
   uint64_t bytes = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    v1::LogWorkload workload = EffectiveWorkload(plan, host);
-    if (HasPlacement(plan)) {
-      workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host)).size()));
-    }
-    bytes += ExtentBytes(workload);
-  }
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) bytes += ExtentBytes(workload);
   return bytes;
 }
 
@@ -278,9 +271,7 @@ class Acceptance {
     const Interrupts interrupts(events);
     AskedAgents agents(*around_.clock, events, line_.err, flags_.quiet);
     std::vector<std::string> directories;
-    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
-      directories.push_back(EffectiveWorkload(plan_, host).dir());
-    }
+    for (const v1::LogWorkload& workload : EffectiveWorkloads(plan_)) directories.push_back(workload.dir());
     if (const auto failure = agents.Connect(agents_, flags_.access, directories, {kKeepLeftovers}))
       return Fail(*failure, run);
     // With an agent missing, the others' places in the plan are not those in the fleet.

@@ -141,7 +141,7 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
                         ", ", Counted(plan.ha().rounds(), "round"));
   }
   uint64_t qms = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) qms += EffectiveWorkload(plan, host).qm();
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) qms += workload.qm();
   // Each has its files on two hosts.
   if (HasPlacement(plan)) qms = static_cast<uint64_t>(plan.placement_size());
   const auto hosts = static_cast<uint64_t>(plan.hosts_size());

@@ -50,9 +50,7 @@ class CriteriaChecker {
  public:
   explicit CriteriaChecker(const v1::TestPlan& plan) : plan_(plan), step_ns_(plan.duration_ns()) {
     // The queue managers of a placement have rates of their own.
-    for (int host = 0; !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
-      workloads_.push_back(EffectiveWorkload(plan, host));
-    }
+    if (!HasPlacement(plan)) workloads_ = EffectiveWorkloads(plan);
     // The answer of a search is measured for longer.
     step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
   }

@@ -103,6 +103,12 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
   return workload;
 }
 
+std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan) {
+  std::vector<v1::LogWorkload> workloads;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) workloads.push_back(EffectiveWorkload(plan, host));
+  return workloads;
+}
+
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
   const auto steps_of = PlanKindOf(plan).steps;
