@@ -93,10 +93,6 @@ std::string InSteps(const std::vector<const v1::StepReport*>& steps) {
                            : absl::StrCat("in ", steps.size(), " steps");
 }
 
-bool IsCpuBound(const v1::StepReport& step) {
-  return std::ranges::any_of(step.load(), [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
-}
-
 bool HasClosedLoop(const v1::StepReport& step) {
   return std::ranges::any_of(OfKind(step.scopes(), v1::SCOPE_KIND_QM), [](const v1::ScopeReport& scope) {
     return scope.latency().count() > 0 && !scope.has_rate();

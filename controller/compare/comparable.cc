@@ -20,6 +20,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -476,7 +477,7 @@ std::string DifferenceDoubt(const std::vector<SideInput>& sides, size_t side, ui
     bool lost = false;
     ForEachStep(sides[one], block_size_bytes, [&](size_t run, const v1::StepReport& step) {
       const auto& hosts = sides[one].runs[run].report.hosts();
-      bound = bound || absl::c_any_of(step.load(), [](const auto& load) { return !load.bottleneck().empty(); });
+      bound = bound || IsCpuBound(step);
       lost = lost || absl::c_any_of(hosts, [&step](const auto& host) { return LacksHost(step, host); });
     });
     const std::string label = SideLabel(sides, one);

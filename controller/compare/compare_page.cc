@@ -44,21 +44,11 @@ class RunSeconds {
     const auto rows = static_cast<int>(seconds_.size());
     const std::vector<int> kept = ThinRows(columns, rows, limit, {});
     json.Key("of").Int(rows);
-    WritePacked("second", Rows(seconds_, kept), json);
-    for (const auto& [name, values] : columns_) WritePacked(name, Rows(values, kept), json);
-  }
-
-  static void WritePacked(const std::string& name, const Column& column, JsonWriter& json) {
-    json.Key(name).String(PackColumn(column));
+    WritePacked("second", KeepRows(seconds_, kept), json);
+    for (const auto& [name, values] : columns_) WritePacked(name, KeepRows(values, kept), json);
   }
 
  private:
-  static Column Rows(const Column& column, const std::vector<int>& rows) {
-    Column kept;
-    for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
-    return kept;
-  }
-
   void AddSeries(const v1::SeriesReport& series) {
     std::set<uint32_t> irregular;
     for (const v1::IrregularRow& row : series.irregular()) irregular.insert(row.row());
@@ -122,8 +112,8 @@ void WriteRun(const v1::Report& report, uint64_t block_size_bytes, int row_limit
   }
   json.BeginObject();
   seconds.Write(row_limit, json);
-  RunSeconds::WritePacked("to_ns", to_ns, json);
-  RunSeconds::WritePacked("count", count, json);
+  WritePacked("to_ns", to_ns, json);
+  WritePacked("count", count, json);
   json.EndObject();
 }
 

@@ -86,9 +86,7 @@ class TakeoverColumns {
     names("hosts", hosts_);
     names("faults", faults_);
     names("outcomes", outcomes_);
-    for (const auto& [name, column] : columns_) {
-      json.Key(name).String(PackColumn(column));
-    }
+    for (const auto& [name, column] : columns_) WritePacked(name, column, json);
   }
 
  private:

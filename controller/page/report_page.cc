@@ -60,17 +60,6 @@ Column Scaled(const google::protobuf::RepeatedField<double>& field, int rows, do
   return column;
 }
 
-Column Rows(const Column& column, const std::vector<int>& rows) {
-  Column kept;
-  kept.reserve(rows.size());
-  for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
-  return kept;
-}
-
-void WritePacked(const char* name, const Column& column, JsonWriter& json) {
-  json.Key(name).String(PackColumn(column));
-}
-
 // What the share of `rows` in `limit` is, where all have `total` together.
 int Share(int rows, int64_t total, int limit) {
   if (total <= limit) return rows;
@@ -319,18 +308,18 @@ class PageData {
     json_.EndArray();
     const Column writes = ColumnOf(series.writes(), rows);
     const Column bytes = ColumnOf(series.bytes(), rows);
-    WritePacked("second", Rows(ColumnOf(series.second(), rows), kept), json_);
-    WritePacked("writes", Rows(writes, kept), json_);
+    WritePacked("second", KeepRows(ColumnOf(series.second(), rows), kept), json_);
+    WritePacked("writes", KeepRows(writes, kept), json_);
     const double block = static_cast<double>(block_size_bytes);
     const bool plain = std::equal(writes.begin(), writes.end(), bytes.begin(), [block](int64_t count, int64_t size) {
       return static_cast<double>(count) * block == static_cast<double>(size);
     });
-    if (!plain) WritePacked("bytes", Rows(bytes, kept), json_);
-    WritePacked("latency_sum_ns", Rows(ColumnOf(series.latency_sum_ns(), rows), kept), json_);
-    WritePacked("latency_max_ns", Rows(ColumnOf(series.latency_max_ns(), rows), kept), json_);
-    WritePacked("p50_ns", Rows(ColumnOf(series.p50_ns(), rows), kept), json_);
-    WritePacked("p99_ns", Rows(ColumnOf(series.p99_ns(), rows), kept), json_);
-    WritePacked("p99_9_ns", Rows(ColumnOf(series.p99_9_ns(), rows), kept), json_);
+    if (!plain) WritePacked("bytes", KeepRows(bytes, kept), json_);
+    WritePacked("latency_sum_ns", KeepRows(ColumnOf(series.latency_sum_ns(), rows), kept), json_);
+    WritePacked("latency_max_ns", KeepRows(ColumnOf(series.latency_max_ns(), rows), kept), json_);
+    WritePacked("p50_ns", KeepRows(ColumnOf(series.p50_ns(), rows), kept), json_);
+    WritePacked("p99_ns", KeepRows(ColumnOf(series.p99_ns(), rows), kept), json_);
+    WritePacked("p99_9_ns", KeepRows(ColumnOf(series.p99_9_ns(), rows), kept), json_);
     json_.EndObject();
   }
 
@@ -374,8 +363,8 @@ class PageData {
     json_.BeginObject();
     json_.Key("host").String(load.host());
     json_.Key("of").Int(rows);
-    WritePacked("offset_ms", Rows(offsets, kept), json_);
-    for (const Named& column : columns) WritePacked(column.name, Rows(column.values, kept), json_);
+    WritePacked("offset_ms", KeepRows(offsets, kept), json_);
+    for (const Named& column : columns) WritePacked(column.name, KeepRows(column.values, kept), json_);
     json_.EndObject();
   }
 

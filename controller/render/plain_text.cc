@@ -231,6 +231,10 @@ std::string ShortenNamesIn(const std::string& text, const std::vector<std::strin
   return ReplaceNames(text, names, width, [&](size_t each) { return ShortenNames(names, each); });
 }
 
+void AppendLines(const std::vector<std::string>& more, std::vector<std::string>& lines) {
+  lines.insert(lines.end(), more.begin(), more.end());
+}
+
 std::vector<std::string> HostNamesOf(const v1::Report& report) {
   std::vector<std::string> names;
   for (const v1::HostReport& host : report.hosts()) names.push_back(SanitizeForTerminal(host.label()));

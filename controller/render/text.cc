@@ -67,6 +67,13 @@ LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
   return {};
 }
 
+std::string StepsText(const std::string& what, const std::vector<std::string>& steps, size_t most) {
+  const std::vector<std::string> shown(steps.begin(),
+                                       steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), most)));
+  return absl::StrCat(what, steps.size() == 1 ? ": step " : ": steps ", absl::StrJoin(shown, ", "),
+                      shown.size() < steps.size() ? absl::StrCat(" and ", steps.size() - shown.size(), " more") : "");
+}
+
 std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm) {
   for (const v1::HostReport& one : report.hosts()) {
     if (one.label() != host || qm == 0 || qm > static_cast<uint32_t>(one.queue_managers_size())) continue;
@@ -220,13 +227,6 @@ void AddHeadings(const std::vector<std::string>& headings, size_t left, std::str
   AddMdRow(rules, out);
 }
 
-const v1::StepReport* StepByNumber(const v1::Report& report, uint32_t number) {
-  for (const v1::StepReport& step : report.steps()) {
-    if (step.number() == number) return &step;
-  }
-  return nullptr;
-}
-
 struct CriterionRow {
   const v1::CriterionReport* criterion = nullptr;
   // Null: it was held against no step.
@@ -302,13 +302,6 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   if (steps.size() < all) absl::StrAppend(&out, "\nThe first ", steps.size(), " of ", FormatCount(all), " steps.\n");
 }
 
-std::string StepsText(const char* what, const std::vector<std::string>& steps) {
-  const std::vector<std::string> shown(
-      steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), kMostTableRows)));
-  return absl::StrCat(what, steps.size() == 1 ? ": step " : ": steps ", absl::StrJoin(shown, ", "),
-                      shown.size() < steps.size() ? absl::StrCat(" and ", steps.size() - shown.size(), " more") : "");
-}
-
 void AddDoubts(const v1::Report& report, std::string& out) {
   std::vector<std::string> doubts;
   const v1::VerdictReport& verdict = report.verdict();
@@ -322,12 +315,10 @@ void AddDoubts(const v1::Report& report, std::string& out) {
   std::vector<std::string> bound;
   for (const v1::StepReport& step : report.steps()) {
     if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
-    if (std::ranges::any_of(step.load(), [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); })) {
-      bound.push_back(absl::StrCat(step.number()));
-    }
+    if (IsCpuBound(step)) bound.push_back(absl::StrCat(step.number()));
   }
-  if (!unsteady.empty()) doubts.push_back(StepsText("Not steady", unsteady));
-  if (!bound.empty()) doubts.push_back(StepsText("The load generator may be CPU-bound", bound));
+  if (!unsteady.empty()) doubts.push_back(StepsText("Not steady", unsteady, kMostTableRows));
+  if (!bound.empty()) doubts.push_back(StepsText("The load generator may be CPU-bound", bound, kMostTableRows));
   for (const std::string& note : report.notes()) doubts.push_back(MdText(note));
   if (doubts.empty()) return;
   out += "\nCaveats and notes:\n\n";
