@@ -103,7 +103,7 @@ int WalkBeneath(int directory_fd, const std::string& relative, int flags, MountR
   WalkedPlace here;
   if (const int error = Reach(directory_fd, ".", here); error != 0) return -error;
   std::vector<std::string> names = absl::StrSplit(relative, '/', absl::SkipEmpty());
-  names.erase(std::remove(names.begin(), names.end(), "."), names.end());
+  std::erase(names, ".");
   if (absl::c_linear_search(names, "..")) return -EXDEV;
   const std::string last = names.empty() ? "." : names.back();
   if (!names.empty()) names.pop_back();

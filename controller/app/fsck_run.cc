@@ -15,6 +15,7 @@
 #include "controller/plan/ha_plan.h"
 #include "controller/run/process.h"
 #include "controller/run/run_records.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
 namespace {
@@ -62,8 +63,7 @@ class Fsck {
     report.set_run_id(course.run_id());
     report.set_directory(agents_.directory());
     report.set_level(run_.level);
-    report.mutable_start()->set_seconds(begin.value / kNsPerSecond);
-    report.mutable_start()->set_nanos(static_cast<int32_t>(begin.value % kNsPerSecond));
+    *report.mutable_start() = google::protobuf::util::TimeUtil::NanosecondsToTimestamp(begin.value);
     for (v1::CheckResult& result : RunChecks(course, run_.level, run_.only, [this](const CatalogEntry& entry) {
            if (!run_.quiet) console_.err << "checking " << entry.name << '\n' << std::flush;
          })) {

@@ -37,6 +37,7 @@
 #include "controller/run/process.h"
 #include "controller/run/run_records.h"
 #include "controller/storage/host_text.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
 namespace {
@@ -56,10 +57,7 @@ struct AcceptFlags {
 };
 
 google::protobuf::Timestamp Moment(WallNs now) {
-  google::protobuf::Timestamp moment;
-  moment.set_seconds(now.value / kNsPerSecond);
-  moment.set_nanos(static_cast<int32_t>(now.value % kNsPerSecond));
-  return moment;
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(now.value);
 }
 
 // What all hosts of a part's plan write to prepare.

@@ -139,9 +139,7 @@ class Clean {
   std::vector<FoundRun> Chosen() {
     std::vector<FoundRun> found = FoundRuns(agents_.fleet().hosts());
     if (flags_.run_id.empty()) return found;
-    found.erase(std::remove_if(found.begin(), found.end(),
-                               [this](const FoundRun& run) { return run.directory.run_id() != flags_.run_id; }),
-                found.end());
+    std::erase_if(found, [this](const FoundRun& run) { return run.directory.run_id() != flags_.run_id; });
     return found;
   }
 

@@ -463,9 +463,7 @@ std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
     const std::vector<RunInput>& runs = sides[side].runs;
     for (size_t run = 0; run < runs.size(); ++run) AddRunWarnings(runs[run], LabelOfRun(sides, side, run), troubles);
     std::set<std::string> seen;
-    troubles.erase(std::remove_if(troubles.begin(), troubles.end(),
-                                  [&seen](const std::string& text) { return !seen.insert(text).second; }),
-                   troubles.end());
+    std::erase_if(troubles, [&seen](const std::string& text) { return !seen.insert(text).second; });
   }
   return troubles;
 }

@@ -16,15 +16,6 @@ constexpr int64_t kPollCommandNs = 20 * kNsPerMs;
 // For how long the analysis is waited for to show what a round has found.
 constexpr int64_t kShowRoundNs = 200 * kNsPerMs;
 
-std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
-  std::vector<v1::LogWorkload> workloads;
-  workloads.reserve(static_cast<size_t>(plan.hosts_size()));
-  for (size_t host = 0; host < static_cast<size_t>(plan.hosts_size()); ++host) {
-    workloads.push_back(HaFilledWorkload(plan, host));
-  }
-  return workloads;
-}
-
 }  // namespace
 
 Drill::Drill(Options options)
@@ -41,7 +32,7 @@ Drill::Drill(Options options)
       preparation_({.fleet = options_.fleet,
                     .driver = &driver_,
                     .plans = options_.host_plans,
-                    .workloads = FilledWorkloads(options_.plan)}),
+                    .workloads = HaFilledWorkloads(options_.plan)}),
       instances_(options_.fleet, &driver_, options_.log),
       pairs_(HaPairs(options_.plan)),
       random_(options_.plan.seed()) {

@@ -96,8 +96,7 @@ bool IsFromSsh(const std::string& line) {
 
 std::string CauseOf(const SshEvidence& evidence) {
   std::vector<std::string> lines = absl::StrSplit(evidence.errors, absl::ByAnyChar("\r\n"));
-  lines.erase(std::remove_if(lines.begin(), lines.end(), [](const std::string& line) { return !IsFromSsh(line); }),
-              lines.end());
+  std::erase_if(lines, [](const std::string& line) { return !IsFromSsh(line); });
   for (const Cause& cause : kCauses) {
     if (std::ranges::none_of(lines, [&](const std::string& line) { return absl::StrContains(line, cause.text); })) {
       continue;
