@@ -232,11 +232,11 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<CleanFlags>();
   CLI::App* command = app.add_subcommand("clean", "List and remove leftovers of runs");
   AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
-  command->add_option("--dir", flags->directories, "Directory of the runs, as the hosts see it; repeat for several")
+  AddValue(*command, "--dir", "DIR", flags->directories,
+           "Directory of the runs, as the hosts see it; repeat for several")
       ->required()
-      ->allow_extra_args(false)
-      ->type_name("DIR");
-  command->add_option("--run", flags->run_id, "Remove this run only, including kept and shared files")->type_name("ID");
+      ->allow_extra_args(false);
+  AddValue(*command, "--run", "ID", flags->run_id, "Remove this run only, including kept and shared files");
   command->add_flag("--yes", flags->yes, "Remove the leftovers; without it nothing is changed");
   AddAccessFlags(*command, flags->access);
   command->footer(

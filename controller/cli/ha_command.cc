@@ -91,7 +91,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   AddResultsOption(*command, flags->how.out);
   // Each takes one value, so that it does not swallow what follows it.
   const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {
-    command->add_option(name, texts, help)->type_name("FAULT=COMMAND")->type_size(1)->expected(1)->take_all();
+    AddValue(*command, name, "FAULT=COMMAND", texts, help)->type_size(1)->expected(1)->take_all();
   };
   add_commands("--do", flags->dos, "Command that causes a fault; {host} is the victim");
   add_commands("--undo", flags->undos, "Command that ends the fault; both run without a shell; quotes group words");

@@ -94,7 +94,7 @@ void AddHostsCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HostsFlags>();
   CLI::App* command = app.add_subcommand("hosts", "Show each host: agent, kernel, storage, clock");
   AddAgentList(*command, flags->agents, "Agents: a,b:7462,[::1]:7463,node[1-4]", "--hosts,HOSTS");
-  command->add_option("--dir", flags->directory, "Directory to describe on each host")->type_name("DIR");
+  AddValue(*command, "--dir", "DIR", flags->directory, "Directory to describe on each host");
   AddAccessFlags(*command, flags->access);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
@@ -147,11 +147,10 @@ void AddStorageCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<StorageFlags>();
   CLI::App* command =
       app.add_subcommand("storage", "Show a directory's storage stack and its risks for a recovery log");
-  command->add_option("DIR", flags->directory, "The directory, as the hosts see it")->required()->type_name("");
+  AddValue(*command, "DIR", "", flags->directory, "The directory, as the hosts see it")->required();
   AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
-  command->add_option("--bsize", flags->block_size, "Largest write that the log will make")
-      ->capture_default_str()
-      ->type_name("SIZE");
+  AddValue(*command, "--bsize", "SIZE", flags->block_size, "Largest write that the log will make")
+      ->capture_default_str();
   AddAccessFlags(*command, flags->access);
   command->footer(
       "The command writes nothing and examines only the directory's file system.\n"

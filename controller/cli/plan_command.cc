@@ -109,20 +109,13 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
 void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-mq", "Make a plan from qm.ini and the output of amqsrua");
   auto flags = std::make_shared<FromMqFlags>();
-  command->add_option("--qm-ini", flags->qm_ini, "qm.ini of each queue manager; repeat for several")
-      ->type_name("FILE")
-      ->required();
-  command
-      ->add_option("--amqsrua", flags->amqsrua,
-                   "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
-                   "size and rate; repeat for several")
-      ->type_name("FILE");
-  command
-      ->add_option("--dir", flags->dir,
-                   "Directory for all queue managers, in place of each LogPath, which then may be missing")
-      ->type_name("DIR");
-  command->add_option("--qm-dirs", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
-      ->type_name("LIST")
+  AddValue(*command, "--qm-ini", "FILE", flags->qm_ini, "qm.ini of each queue manager; repeat for several")->required();
+  AddValue(*command, "--amqsrua", "FILE", flags->amqsrua,
+           "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
+           "size and rate; repeat for several");
+  AddValue(*command, "--dir", "DIR", flags->dir,
+           "Directory for all queue managers, in place of each LogPath, which then may be missing");
+  AddValue(*command, "--qm-dirs", "LIST", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
       ->expected(1)
       ->take_all();
   AddOutputFile(*command, "--out", flags->out, "Write the plan to this file instead of standard output");
@@ -191,7 +184,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
     absl::StrAppend(&about, names.empty() ? " " : "; ", plan_of.name, ": ", plan_of.about);
     names.emplace_back(plan_of.name);
   }
-  example->add_option("--ready", *ready, about)->type_name("NAME")->check(OneOf(names))->excludes(accept_flag);
+  AddValue(*example, "--ready", "NAME", *ready, about)->check(OneOf(names))->excludes(accept_flag);
   example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
   example
@@ -217,7 +210,7 @@ void AddCheck(CLI::App& plan, CommandLine& line) {
   CLI::App* check = plan.add_subcommand("check", "Check a plan and list its errors");
   check->footer("Example:\n  plimsoll plan check plan.yaml --dir /mnt/mqlog --bsize 4k,64k");
   const auto path = std::make_shared<std::string>();
-  check->add_option("file", *path, "The plan")->type_name("FILE")->required();
+  AddValue(*check, "file", "FILE", *path, "The plan")->required();
   const auto flags = std::make_shared<PlanFlags>(*check);
   check->callback(
       [&line, path, flags] { line.action = [&line, path, flags] { return CheckPlanFile(*path, *flags, line); }; });
