@@ -11,6 +11,7 @@
 #include "common/command_line/command_line.h"
 #include "common/posix.h"
 #include "common/units.h"
+#include "controller/cli/command.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 
