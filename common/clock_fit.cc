@@ -191,8 +191,7 @@ void ClockFit::KeepOneOfEach(int64_t span_ns) {
 }
 
 std::ptrdiff_t ClockFit::SectionOf(int64_t local_ns) const {
-  const auto next = std::upper_bound(kept_.begin(), kept_.end(), local_ns,
-                                     [](int64_t moment_ns, const Kept& node) { return moment_ns < node.sent_ns; });
+  const auto next = std::ranges::upper_bound(kept_, local_ns, {}, &Kept::sent_ns);
   return next - kept_.begin() - 1;
 }
 
@@ -283,8 +282,8 @@ ClockFit::Section ClockFit::Latest(int64_t remote_ns) const {
     const Section section = Whole(after, remote_ns);
     if (section.from_ns + Hull(section).low_ns <= remote_ns) return section;
   }
-  const auto found = std::partition_point(floors_.begin(), floors_.end(),
-                                          [remote_ns](const Floor& floor) { return floor.floor_ns <= remote_ns; });
+  const auto found =
+      std::ranges::partition_point(floors_, [remote_ns](const Floor& floor) { return floor.floor_ns <= remote_ns; });
   if (found == floors_.begin()) return Whole(-1, remote_ns);
   return Whole(static_cast<std::ptrdiff_t>(std::prev(found)->after), remote_ns);
 }
@@ -406,8 +405,7 @@ ClockChange ClockFit::ChangeOver(int64_t from_ns, int64_t to_ns,
   const int64_t first_ns = Away(from_ns, local_origin_ns_);
   const int64_t last_ns = Away(to_ns, local_origin_ns_);
   const auto add = [](int64_t more_ns, int64_t& sum_ns) { sum_ns = std::min(sum_ns + more_ns, kMaxMomentNs); };
-  auto at = std::partition_point(kept_.begin(), kept_.end(),
-                                 [first_ns](const Kept& node) { return node.received_ns <= first_ns; });
+  auto at = std::ranges::partition_point(kept_, [first_ns](const Kept& node) { return node.received_ns <= first_ns; });
   if (at != kept_.begin()) --at;
   const Kept& first = *at;
   const Kept* before = nullptr;
@@ -458,8 +456,8 @@ int64_t ClockFit::UnseenNs(int64_t from_ns, int64_t to_ns) const {
 
 double ClockFit::DriftPpm() const {
   if (kept_.empty()) return 0;
-  const auto begin = std::partition_point(kept_.begin(), kept_.end(),
-                                          [this](const Kept& node) { return node.segment < kept_.back().segment; });
+  const auto begin =
+      std::ranges::partition_point(kept_, [this](const Kept& node) { return node.segment < kept_.back().segment; });
   const Kept& first = *begin;
   const auto count = static_cast<size_t>(kept_.end() - begin);
   if (kept_.back().sent_ns - first.sent_ns < kNsPerSecond) return 0;

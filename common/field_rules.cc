@@ -202,9 +202,7 @@ absl::Status CheckRange(const FieldDescriptor& field, const FieldNumber& number)
 }
 
 absl::Status CheckRanges(const Message& message) {
-  const google::protobuf::Descriptor& type = *message.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
     if (field.is_repeated()) continue;
     const std::optional<FieldNumber> number = NumberIn(message, field);
     if (number.has_value()) PLIMSOLL_RETURN_IF_ERROR(CheckRange(field, *number));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <variant>
 
@@ -20,6 +21,12 @@ enum class ValueKind { kSize, kTime, kInteger, kNumber, kEnum, kBool, kText, kMe
 
 // Kind of a value, of one element where the field is repeated.
 ValueKind KindOf(const google::protobuf::FieldDescriptor& field);
+
+// The fields of a message, in the order of its proto.
+inline auto FieldsOf(const google::protobuf::Descriptor& type) {
+  return std::views::iota(0, type.field_count()) |
+         std::views::transform([&type](int i) -> const google::protobuf::FieldDescriptor& { return *type.field(i); });
+}
 
 // The field's rule; an empty one where it has none.
 const v1::FieldRule& RuleOf(const google::protobuf::FieldDescriptor& field);

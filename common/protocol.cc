@@ -51,10 +51,10 @@ std::vector<std::string> RootsAbove(const std::vector<std::string>& dirs, const 
     if (host.cleanup_command(i) != "--root") continue;
     std::string root = host.cleanup_command(i + 1);
     while (!root.empty() && root.back() == '/') root.pop_back();
-    const bool above = std::any_of(dirs.begin(), dirs.end(), [&root](const std::string& dir) {
+    const bool above = std::ranges::any_of(dirs, [&root](const std::string& dir) {
       return absl::StartsWith(absl::StrCat(dir, "/"), absl::StrCat(root, "/"));
     });
-    if (!root.empty() && above && std::count(roots.begin(), roots.end(), root) == 0) roots.push_back(std::move(root));
+    if (!root.empty() && above && std::ranges::count(roots, root) == 0) roots.push_back(std::move(root));
   }
   return roots;
 }
@@ -78,7 +78,7 @@ std::vector<std::string> DirsOf(const v1::LogWorkload& workload) {
 
 uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir) {
   if (workload.qm_dirs().empty()) return dir == workload.dir() ? workload.qm() : 0;
-  return static_cast<uint32_t>(std::count(workload.qm_dirs().begin(), workload.qm_dirs().end(), dir));
+  return static_cast<uint32_t>(std::ranges::count(workload.qm_dirs(), dir));
 }
 
 uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir) {
@@ -120,7 +120,7 @@ int64_t TotalStepNs(const google::protobuf::RepeatedPtrField<v1::LogStep>& steps
 
 bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step) {
   const auto here = [&](const v1::LogQueueManager& qm) { return HostOf(qm, DownHostOf(step)) == host; };
-  return work.queue_managers().empty() || std::any_of(work.queue_managers().begin(), work.queue_managers().end(), here);
+  return work.queue_managers().empty() || std::ranges::any_of(work.queue_managers(), here);
 }
 
 namespace {
@@ -180,8 +180,7 @@ WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::Re
   demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(),
                                     " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
   // A placement lists its queue managers.
-  const bool placed =
-      std::any_of(steps.begin(), steps.end(), [](const v1::LogStep& step) { return step.has_down_host(); });
+  const bool placed = std::ranges::any_of(steps, [](const v1::LogStep& step) { return step.has_down_host(); });
   const std::string qms = placed ? "the number of queue managers in placement" : "--qm";
   demand.bytes.lowered_by = absl::StrCat(qms, ", --num-files or --file-size");
   demand.files.value = uint64_t{workload.qm()} * workload.num_files();

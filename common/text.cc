@@ -74,7 +74,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 std::string Comparable(const std::string& word) {
   std::string comparable = absl::AsciiStrToLower(word);
-  std::replace(comparable.begin(), comparable.end(), '-', '_');
+  std::ranges::replace(comparable, '-', '_');
   return comparable;
 }
 
@@ -95,8 +95,7 @@ bool IsPlainNameChar(char c) {
 }
 
 bool IsPlainName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameLength && name[0] != '.' &&
-         std::all_of(name.begin(), name.end(), IsPlainNameChar);
+  return !name.empty() && name.size() <= kMaxNameLength && name[0] != '.' && std::ranges::all_of(name, IsPlainNameChar);
 }
 
 bool IsRunId(std::string_view text) {
@@ -116,7 +115,7 @@ std::string Quoted(std::string_view text) {
 }
 
 std::string ShellQuoted(const std::string& argument) {
-  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
+  const bool plain = !argument.empty() && std::ranges::all_of(argument, [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
            std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
   });
@@ -217,7 +216,7 @@ void AppendUtf8(uint32_t code_point, std::string& text) {
 
 bool IsControl(uint32_t code_point) {
   if (code_point >= 0xE0000 && code_point <= 0xE0FFF) return true;
-  return std::any_of(kControl.begin(), kControl.end(), [code_point](const CodePointRange& range) {
+  return std::ranges::any_of(kControl, [code_point](const CodePointRange& range) {
     return code_point >= range.first && code_point <= range.last;
   });
 }

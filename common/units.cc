@@ -222,6 +222,10 @@ std::string FormatCount(uint64_t count) {
   return digits;
 }
 
+std::string Counted(uint64_t count, const std::string& noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
 std::string FormatFixed(double value, int decimals) {
   if (!std::isfinite(value)) return kDash;
   std::string digits = absl::StrFormat("%.*f", decimals, value);

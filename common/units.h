@@ -41,6 +41,8 @@ std::string FormatSeconds(int64_t time_ns);
 std::string FormatRoundedTime(int64_t time_ns);
 // 1234567 is "1,234,567".
 std::string FormatCount(uint64_t count);
+// "1 host", "1,200 hosts".
+std::string Counted(uint64_t count, const std::string& noun);
 // Shown in place of a figure that is not known well enough.
 inline constexpr char kDash[] = "\u2013";
 // 1234567.891 with two decimals is "1,234,567.89"; kDash where it is not finite.

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -104,7 +103,7 @@ int WalkBeneath(int directory_fd, const std::string& relative, int flags, MountR
   WalkedPlace here;
   if (const int error = Reach(directory_fd, ".", here); error != 0) return -error;
   std::vector<std::string> names = absl::StrSplit(relative, '/', absl::SkipEmpty());
-  names.erase(std::remove(names.begin(), names.end(), "."), names.end());
+  std::erase(names, ".");
   if (absl::c_linear_search(names, "..")) return -EXDEV;
   const std::string last = names.empty() ? "." : names.back();
   if (!names.empty()) names.pop_back();
@@ -216,8 +215,7 @@ absl::StatusOr<std::vector<DirectoryEntry>> ListDirectory(int directory_fd, cons
     const std::string name = entry->d_name;
     if (name != "." && name != "..") entries.push_back({name, KindOf(listed_fd, *entry)});
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+  std::ranges::sort(entries, [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
   return entries;
 }
 

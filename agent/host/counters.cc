@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -13,8 +14,6 @@
 #include <sstream>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -61,14 +60,16 @@ v1::NfsOperation ParseOperation(const std::vector<std::string>& fields) {
   return operation;
 }
 
-v1::NfsOperation OperationSince(const v1::NfsOperation& now, const v1::NfsOperation& then) {
+// What `combine` makes of each counter of both.
+template <typename Combine>
+v1::NfsOperation Combined(const v1::NfsOperation& a, const v1::NfsOperation& b, Combine combine) {
   v1::NfsOperation operation;
-  operation.set_operations(Since(now.operations(), then.operations()));
-  operation.set_transmissions(Since(now.transmissions(), then.transmissions()));
-  operation.set_timeouts(Since(now.timeouts(), then.timeouts()));
-  operation.set_queue_ms(Since(now.queue_ms(), then.queue_ms()));
-  operation.set_round_trip_ms(Since(now.round_trip_ms(), then.round_trip_ms()));
-  operation.set_execute_ms(Since(now.execute_ms(), then.execute_ms()));
+  operation.set_operations(combine(a.operations(), b.operations()));
+  operation.set_transmissions(combine(a.transmissions(), b.transmissions()));
+  operation.set_timeouts(combine(a.timeouts(), b.timeouts()));
+  operation.set_queue_ms(combine(a.queue_ms(), b.queue_ms()));
+  operation.set_round_trip_ms(combine(a.round_trip_ms(), b.round_trip_ms()));
+  operation.set_execute_ms(combine(a.execute_ms(), b.execute_ms()));
   return operation;
 }
 
@@ -141,8 +142,8 @@ v1::DiskCounters DiskSince(const v1::DiskCounters& now, const v1::DiskCounters& 
 
 v1::NfsCounters NfsSince(const v1::NfsCounters& now, const v1::NfsCounters& then) {
   v1::NfsCounters nfs;
-  if (now.has_write()) *nfs.mutable_write() = OperationSince(now.write(), then.write());
-  if (now.has_commit()) *nfs.mutable_commit() = OperationSince(now.commit(), then.commit());
+  if (now.has_write()) *nfs.mutable_write() = Combined(now.write(), then.write(), Since);
+  if (now.has_commit()) *nfs.mutable_commit() = Combined(now.commit(), then.commit(), Since);
   return nfs;
 }
 
@@ -162,14 +163,7 @@ v1::DiskCounters SumOf(const std::vector<v1::DiskCounters>& disks) {
 
 v1::NfsCounters SumOf(const std::vector<v1::NfsCounters>& mounts) {
   v1::NfsCounters sum = mounts.front();
-  const auto add = [](const v1::NfsOperation& one, v1::NfsOperation& to) {
-    to.set_operations(to.operations() + one.operations());
-    to.set_transmissions(to.transmissions() + one.transmissions());
-    to.set_timeouts(to.timeouts() + one.timeouts());
-    to.set_queue_ms(to.queue_ms() + one.queue_ms());
-    to.set_round_trip_ms(to.round_trip_ms() + one.round_trip_ms());
-    to.set_execute_ms(to.execute_ms() + one.execute_ms());
-  };
+  const auto add = [](const v1::NfsOperation& one, v1::NfsOperation& to) { to = Combined(to, one, std::plus()); };
   for (auto mount = std::next(mounts.begin()); mount != mounts.end(); ++mount) {
     if (mount->has_write()) add(mount->write(), *sum.mutable_write());
     if (mount->has_commit()) add(mount->commit(), *sum.mutable_commit());

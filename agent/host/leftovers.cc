@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +30,7 @@ constexpr char kExtentEnd[] = ".LOG";
 constexpr size_t kExtentDigits = 7;
 
 bool AllDigits(const std::string& text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+  return std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
 }
 
 // "<prefix><seven digits>.LOG", as LogFiles names them.

@@ -173,7 +173,7 @@ RunDirectory::~RunDirectory() {
 absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, int flags) {
   const std::string path = absl::StrCat(path_, "/", relative);
   std::vector<std::string> parts = absl::StrSplit(relative, '/');
-  if (!std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+  if (!std::ranges::all_of(parts, IsPlainName)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot make ", path, ": a part of the name is not plain"));
   }
   const std::string file_name = std::move(parts.back());
@@ -216,7 +216,7 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts(const std::v
   for (const DirectoryEntry& entry : entries) {
     if (entry.kind == EntryKind::kDirectory && IsPlainName(entry.name)) labels.push_back(entry.name);
   }
-  if (std::find(labels.begin(), labels.end(), owner_.host_label) == labels.end()) {
+  if (std::ranges::find(labels, owner_.host_label) == labels.end()) {
     return absl::NotFoundError(absl::StrCat(path_, " was removed by somebody else"));
   }
   const std::set<std::string> listed(labels.begin(), labels.end());
@@ -228,7 +228,7 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts(const std::v
       labels.push_back(label);
     }
   }
-  std::sort(labels.begin(), labels.end());
+  std::ranges::sort(labels);
   return labels;
 }
 
@@ -320,9 +320,8 @@ void RunDirectory::RemoveHostDirectory(absl::Status& first) {
   if (place_ == Place::kPublished) {
     const auto entries = ListDirectory(host_fd_.get(), path_);
     const bool gone = absl::IsNotFound(entries.status());
-    const bool only_marker = entries.ok() && std::all_of(entries->begin(), entries->end(), [](const auto& entry) {
-                               return entry.name == kOwnerMarkerName;
-                             });
+    const bool only_marker =
+        entries.ok() && std::ranges::all_of(*entries, [](const auto& entry) { return entry.name == kOwnerMarkerName; });
     if (gone || !only_marker) {
       // Somebody removed it, or put something there.
       RemoveMarker(first);
@@ -432,7 +431,7 @@ Beginning BeginningOf(int fd, const std::array<uint8_t, 16>& run_token) {
   alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
   const ssize_t size = pread(fd, page.data(), page.size(), 0);
   if (size < 0) return Beginning::kUnread;
-  const bool zeros = std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  const bool zeros = std::ranges::all_of(page, [](std::byte byte) { return byte == std::byte{0}; });
   if (zeros) return Beginning::kEmpty;
   PageStamp stamp;
   // A torn page is the run's all the same: the write that was in flight when its writer died.
@@ -447,7 +446,7 @@ absl::StatusOr<UniqueFd> OpenFileOfRun(int directory_fd, const std::string& dire
                                        const std::array<uint8_t, 16>& run_token, int flags) {
   const std::string path = absl::StrCat(directory_path, "/", relative);
   const std::vector<std::string> parts = absl::StrSplit(relative, '/');
-  if (!std::all_of(parts.begin(), parts.end(), IsPlainName)) {
+  if (!std::ranges::all_of(parts, IsPlainName)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot open ", path, ": a part of the name is not plain"));
   }
   const auto replaced = [&path] { return absl::AbortedError(absl::StrCat(path, " was replaced")); };

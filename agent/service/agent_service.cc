@@ -355,9 +355,8 @@ grpc::ServerUnaryReactor* AgentService::Renew(grpc::CallbackServerContext* conte
     MutexLock lock(mutex_);
     sessions = sessions_;
   }
-  const bool renewed = std::any_of(sessions.begin(), sessions.end(), [request](const auto& session) {
-    return session->Renew(request->run_id(), request->run_token());
-  });
+  const bool renewed = std::ranges::any_of(
+      sessions, [request](const auto& session) { return session->Renew(request->run_id(), request->run_token()); });
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(renewed ? grpc::Status::OK
                           : grpc::Status(grpc::StatusCode::NOT_FOUND, "this agent has no such run (any more)"));

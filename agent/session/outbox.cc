@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "agent/writer/writer_tally.h"
 #include "common/histogram.h"
 #include "common/protocol.h"

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/field_rules.h"
 #include "common/protocol.h"

@@ -1,7 +1,5 @@
 #include "agent/work/work.h"
 
-#include <utility>
-
 #include "common/clock.h"
 #include "common/status_macros.h"
 

@@ -21,7 +21,6 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
-#include "common/units.h"
 
 namespace plimsoll {
 namespace {
@@ -303,8 +302,7 @@ absl::StatusOr<v1::Prepared> LogWork::DescribePrepared() {
   const auto describe = [&](Place& place, auto& prepared) -> absl::Status {
     prepared.set_directory(place.directory->path());
     const auto number = static_cast<size_t>(&place - &places_.front());
-    const auto writer =
-        std::find_if(writers_.begin(), writers_.end(), [&](const auto& one) { return IsIn(number, one->qm()); });
+    const auto writer = std::ranges::find_if(writers_, [&](const auto& one) { return IsIn(number, one->qm()); });
     const LogFiles& files = (*writer)->files();
     prepared.set_direct(files.direct());
     prepared.set_direct_refused(files.direct_refused());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/field_rules.h"

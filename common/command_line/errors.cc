@@ -2,7 +2,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -106,8 +105,7 @@ std::string DescribeExtras(const CLI::App& app) {
   const CLI::App& command = Innermost(app);
   const std::vector<std::string> extras = app.remaining(true);
   if (extras.empty()) return "";
-  const auto option =
-      std::find_if(extras.begin(), extras.end(), [](const auto& text) { return absl::StartsWith(text, "-"); });
+  const auto option = std::ranges::find_if(extras, [](const auto& text) { return absl::StartsWith(text, "-"); });
   if (option == extras.end()) {
     const bool has_commands = !command.get_subcommands([](const CLI::App* /*each*/) { return true; }).empty();
     return has_commands ? UnknownCommand(command, extras.front())
@@ -190,7 +188,7 @@ std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) 
 
 CLI::Validator OneOf(const std::vector<std::string>& words) {
   return {[words](const std::string& text) {
-            if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+            if (std::ranges::find(words, text) != words.end()) return std::string();
             return absl::StrCat(Quoted(text), " is not a valid value: expected one of ", absl::StrJoin(words, ", "),
                                 ClosestHint(text, words));
           },

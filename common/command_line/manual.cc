@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/declarations.h"
 #include "common/posix.h"

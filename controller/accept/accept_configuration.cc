@@ -77,20 +77,19 @@ std::string WritesOf(const v1::LogWorkload& workload) {
                                   FormatSizeForPeople(workload.file_size_bytes()), " per queue manager");
   if (workload.delay_ns() > 0)
     absl::StrAppend(&text, ", ", FormatLength(workload.delay_ns()), " pause after each write");
-  if (workload.cpu_load() > 0) absl::StrAppend(&text, ", ", CountText(workload.cpu_load(), "busy thread"), " per host");
+  if (workload.cpu_load() > 0) absl::StrAppend(&text, ", ", Counted(workload.cpu_load(), "busy thread"), " per host");
   return text;
 }
 
 // Hosts, queue managers and sizes of their writes.
 std::string ExtentOf(const v1::TestPlan& plan) {
-  size_t queue_managers = HasPlacement(plan) ? static_cast<size_t>(plan.placement_size()) : 0;
-  for (int host = 0; !HasPlacement(plan) && host < HostsOf(plan); ++host) {
-    queue_managers += EffectiveWorkload(plan, host).qm();
-  }
+  size_t queue_managers = 0;
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) queue_managers += workload.qm();
+  if (HasPlacement(plan)) queue_managers = static_cast<size_t>(plan.placement_size());
   std::vector<std::string> sizes;
   for (const uint64_t size : BlockSizesOf(plan)) sizes.push_back(FormatSizeForPeople(size));
-  return absl::StrCat(CountText(static_cast<size_t>(HostsOf(plan)), "host"), ", ",
-                      CountText(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "));
+  return absl::StrCat(Counted(static_cast<size_t>(HostsOf(plan)), "host"), ", ",
+                      Counted(queue_managers, "queue manager"), ", ", absl::StrJoin(sizes, ", "));
 }
 
 std::string PaceOf(const v1::TestPlan& plan) {
@@ -112,10 +111,6 @@ std::string JudgedBy(const v1::TestPlan& part, bool paced) {
 }
 
 }  // namespace
-
-std::string CountText(size_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
 
 LoadRates LoadRatesOf(const v1::TestPlan& plan) {
   LoadRates rates;
@@ -141,14 +136,13 @@ std::string RateText(const LoadRates& rates) {
 
 double MostQueueManagers(const v1::TestPlan& plan) {
   uint32_t most = 0;
-  for (int host = 0; host < HostsOf(plan); ++host) most = std::max(most, EffectiveWorkload(plan, host).qm());
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) most = std::max(most, workload.qm());
   return most;
 }
 
 std::string UnlikeMqText(const v1::TestPlan& plan) {
   if (!HasPart(plan, v1::ACCEPT_PART_LOAD) && !HasPart(plan, v1::ACCEPT_PART_LIMIT)) return "";
-  for (int host = 0; host < HostsOf(plan); ++host) {
-    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) {
     if (workload.sync() == v1::SYNC_MODE_DSYNC && workload.direct() != v1::DIRECT_MODE_OFF) continue;
     return absl::StrCat("Not written as MQ's logger writes, with O_DSYNC and O_DIRECT: ", OfHosts(plan, WritePathOf),
                         ".");

@@ -189,7 +189,7 @@ Lines CutLines(Lines lines, size_t most) {
   if (most == 0) return {};
   const size_t left_out = lines.size() - most + 1;
   lines.resize(most - 1);
-  lines.push_back(absl::StrCat("  ... and ", CountText(left_out, "more line"), " (accept.txt)"));
+  lines.push_back(absl::StrCat("  ... and ", Counted(left_out, "more line"), " (accept.txt)"));
   return lines;
 }
 
@@ -209,7 +209,7 @@ Lines BriefParts(const v1::AcceptReport& report, size_t most) {
   }
   if (passed == 0) return CutLines(lines, most);
   lines = CutLines(lines, most - std::min<size_t>(most, 1));
-  if (most > 0) lines.push_back(absl::StrCat("  ... and ", CountText(passed, "run"), " that passed (accept.txt)"));
+  if (most > 0) lines.push_back(absl::StrCat("  ... and ", Counted(passed, "run"), " that passed (accept.txt)"));
   return lines;
 }
 
@@ -443,16 +443,12 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
 std::string RenderAcceptPage(const v1::AcceptReport& report) {
   JsonWriter json(/*compact=*/true);
   json.BeginObject();
-  json.Key("report");
-  WriteJson(report, json);
-  json.Key("left_out");
-  json.String(LeftOutText(report));
-  json.Key("warnings");
-  json.BeginArray();
+  WriteJson(report, json.Key("report"));
+  json.Key("left_out").String(LeftOutText(report));
+  json.Key("warnings").BeginArray();
   for (const std::string& warning : AcceptWarnings(report)) json.String(warning);
   json.EndArray();
-  json.Key("configuration");
-  json.BeginArray();
+  json.Key("configuration").BeginArray();
   for (const auto& [name, value] : AcceptConfiguration(report)) {
     json.BeginArray();
     json.String(name);

@@ -16,7 +16,6 @@
 #include "controller/analysis/verdict_cause.h"
 #include "controller/fsck/checks.h"
 #include "controller/plan/accept_plan.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
@@ -44,10 +43,9 @@ bool HasVerdict(const v1::AcceptRun& run) {
 // report of the run has behind its verdict.
 std::string CauseClause(const v1::AcceptRun& run) {
   const std::string& first = run.reasons(0);
-  const bool of_criterion =
-      std::any_of(run.criteria().begin(), run.criteria().end(), [&first](const v1::CriterionReport& criterion) {
-        return absl::StartsWith(first, absl::StrCat(criterion.criterion(), " ", OutcomeText(criterion.outcome())));
-      });
+  const bool of_criterion = std::ranges::any_of(run.criteria(), [&first](const v1::CriterionReport& criterion) {
+    return absl::StartsWith(first, absl::StrCat(criterion.criterion(), " ", OutcomeText(criterion.outcome())));
+  });
   v1::VerdictReport verdict;
   verdict.set_outcome(of_criterion ? run.outcome() : v1::OUTCOME_INCONCLUSIVE);
   if (of_criterion) {
@@ -67,19 +65,19 @@ std::string WhyOf(const v1::AcceptRun& run) {
   if (HasVerdict(run)) return CauseClause(run);
   const size_t more = static_cast<size_t>(run.reasons_size()) - 1;
   return absl::StrCat(absl::StripSuffix(run.reasons(0), "."),
-                      more > 0 ? absl::StrCat(" (and ", CountText(more, "more reason"), ")") : "");
+                      more > 0 ? absl::StrCat(" (and ", Counted(more, "more reason"), ")") : "");
 }
 
 // Once, in the order in which they come.
 void AddOnce(const std::string& text, google::protobuf::RepeatedPtrField<std::string>& texts) {
-  if (std::find(texts.begin(), texts.end(), text) == texts.end()) *texts.Add() = text;
+  if (std::ranges::find(texts, text) == texts.end()) *texts.Add() = text;
 }
 
 void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::string& unit, double value,
                v1::AcceptReport& report) {
-  auto found = std::find_if(
-      report.mutable_figures()->begin(), report.mutable_figures()->end(),
-      [&](const v1::AcceptFigure& figure) { return figure.part() == run.part() && figure.name() == name; });
+  auto found = std::ranges::find_if(*report.mutable_figures(), [&](const v1::AcceptFigure& figure) {
+    return figure.part() == run.part() && figure.name() == name;
+  });
   v1::AcceptFigure& figure = found == report.mutable_figures()->end() ? *report.add_figures() : *found;
   figure.set_part(run.part());
   figure.set_name(name);
@@ -129,7 +127,7 @@ void AddLoadFigures(const v1::Report& found, const v1::AcceptRun& run, std::vect
   for (const v1::StepReport& step : found.steps()) {
     const v1::ScopeReport* const cluster = ClusterOf(step);
     if (cluster == nullptr || cluster->latency().count() == 0) continue;
-    auto at = std::find_if(groups.begin(), groups.end(), [&](const AlikeSteps& one) {
+    auto at = std::ranges::find_if(groups, [&](const AlikeSteps& one) {
       return one.block_size_bytes == step.block_size_bytes() && one.down_host == step.down_host();
     });
     if (at == groups.end()) at = groups.insert(at, {step.block_size_bytes(), step.down_host(), {}});
@@ -198,7 +196,7 @@ void AddSearchFigures(const v1::Report& found, v1::AcceptRun& run, std::vector<s
 
 // Whether a queue manager of the host wrote without a target rate in the step.
 bool IsClosedLoop(const v1::StepReport& step, const std::string& host) {
-  return std::any_of(step.scopes().begin(), step.scopes().end(), [&host](const v1::ScopeReport& scope) {
+  return std::ranges::any_of(step.scopes(), [&host](const v1::ScopeReport& scope) {
     const bool has_host = scope.kind() == v1::SCOPE_KIND_CLUSTER || scope.host() == host;
     return has_host && scope.latency().count() > 0 && !scope.has_rate();
   });
@@ -316,9 +314,8 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     AddHost(host.label, directory.path(), host.description, directory, report);
     stacks.insert(absl::StrCat(directory.fs_type(), " from ", directory.fs_source()));
     for (const StorageAdvice& advice : AdviseOnStorage(directory, block_size_bytes)) {
-      auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) {
-        return one.first.level == advice.level && one.first.what == advice.what;
-      });
+      auto same = std::ranges::find_if(
+          found, [&](const auto& one) { return one.first.level == advice.level && one.first.what == advice.what; });
       if (same == found.end()) same = found.insert(same, {advice, {}});
       same->second.push_back(host.label);
     }
@@ -340,8 +337,8 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
     shown.resize(kMostShown);
     shown.push_back(absl::StrCat(more, " more"));
   }
-  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", CountText(counts[AdviceLevel::kProblem], "problem"),
-                              ", ", CountText(counts[AdviceLevel::kWarning], "warning")));
+  run.set_result(absl::StrCat(absl::StrJoin(shown, "; "), ": ", Counted(counts[AdviceLevel::kProblem], "problem"), ", ",
+                              Counted(counts[AdviceLevel::kWarning], "warning")));
   run.set_outcome(counts[AdviceLevel::kProblem] > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
 }
 
@@ -385,7 +382,7 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
   if (!untested.empty()) open.insert(open.begin(), untested);
   if (required == 0) open.emplace_back("no required check was made");
   run.set_complete(!ended_early);
-  run.set_result(absl::StrCat(passed, " of ", CountText(required, "required check"), " passed",
+  run.set_result(absl::StrCat(passed, " of ", Counted(required, "required check"), " passed",
                               untested.empty()          ? ""
                               : checks.hosts_size() < 2 ? ", on one host: nothing was tested between hosts"
                                                         : ", on one kernel: nothing was tested between hosts"));
@@ -481,7 +478,7 @@ std::vector<std::string> AcceptWarnings(const v1::AcceptReport& report) {
   for (const v1::AcceptRun& run : report.runs()) {
     for (const std::string& note : run.notes()) {
       if (!IsVerdictWarning(run, note)) continue;
-      auto same = std::find_if(found.begin(), found.end(), [&note](const auto& one) { return one.first == note; });
+      auto same = std::ranges::find_if(found, [&note](const auto& one) { return one.first == note; });
       if (same == found.end()) same = found.insert(same, {note, {}});
       same->second.push_back(RunName(run));
     }
@@ -505,9 +502,9 @@ std::string LeftOutText(const v1::AcceptReport& report) {
 void JudgeAcceptance(v1::AcceptReport& report) {
   const auto& runs = report.runs();
   const bool failed =
-      std::any_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) { return run.outcome() == v1::OUTCOME_FAIL; });
+      std::ranges::any_of(runs, [](const v1::AcceptRun& run) { return run.outcome() == v1::OUTCOME_FAIL; });
   const bool passed =
-      !runs.empty() && report.altered().empty() && std::all_of(runs.begin(), runs.end(), [](const v1::AcceptRun& run) {
+      !runs.empty() && report.altered().empty() && std::ranges::all_of(runs, [](const v1::AcceptRun& run) {
         return run.complete() && run.outcome() == v1::OUTCOME_PASS;
       });
   report.set_outcome(failed ? v1::OUTCOME_FAIL : passed ? v1::OUTCOME_PASS : v1::OUTCOME_INCONCLUSIVE);
@@ -544,9 +541,8 @@ void JudgeAcceptance(v1::AcceptReport& report) {
 
   for (v1::AcceptFigure& figure : *report.mutable_figures()) {
     if (figure.values().empty()) continue;
-    const auto [least, most] =
-        std::minmax_element(figure.values().begin(), figure.values().end(),
-                            [](const v1::AcceptValue& a, const v1::AcceptValue& b) { return a.value() < b.value(); });
+    const auto [least, most] = std::ranges::minmax_element(
+        figure.values(), [](const v1::AcceptValue& a, const v1::AcceptValue& b) { return a.value() < b.value(); });
     figure.set_least(least->value());
     figure.set_most(most->value());
     figure.clear_spread_percent();

@@ -93,9 +93,6 @@ double MostQueueManagers(const v1::TestPlan& plan);
 // do, or the plan has neither.
 std::string UnlikeMqText(const v1::TestPlan& plan);
 
-// "1 host", "1,200 hosts".
-std::string CountText(size_t count, const std::string& noun);
-
 // The result as people and programs read it (accept_render.cc).
 
 // At most 80 columns wide, UTF-8, without control characters but line breaks, whatever hosts and plans contain. The

@@ -1,12 +1,12 @@
 #include "controller/analysis/analyzer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/clock_check.h"

@@ -1,7 +1,6 @@
 #include "controller/analysis/figures.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 

@@ -8,8 +8,7 @@
 namespace plimsoll {
 
 CoveredTime::CoveredTime(std::vector<TimeRange> intervals) {
-  std::sort(intervals.begin(), intervals.end(),
-            [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
+  std::ranges::sort(intervals, [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
   for (const TimeRange& interval : intervals) {
     if (interval.end_ns <= interval.begin_ns) continue;
     if (!intervals_.empty() && interval.begin_ns <= intervals_.back().end_ns) {
@@ -26,9 +25,8 @@ CoveredTime::CoveredTime(std::vector<TimeRange> intervals) {
 }
 
 int64_t CoveredTime::Before(int64_t moment_ns) const {
-  const auto next = std::partition_point(intervals_.begin(), intervals_.end(), [moment_ns](const TimeRange& interval) {
-    return interval.begin_ns < moment_ns;
-  });
+  const auto next = std::ranges::partition_point(
+      intervals_, [moment_ns](const TimeRange& interval) { return interval.begin_ns < moment_ns; });
   if (next == intervals_.begin()) return 0;
   const auto last = static_cast<size_t>(next - intervals_.begin()) - 1;
   return before_ns_[last] + std::min(moment_ns, intervals_[last].end_ns) - intervals_[last].begin_ns;
@@ -190,8 +188,8 @@ bool HostStalls::MakeRoomFor(int64_t length_ns) {
 void HostStalls::LeaveOut(const WriterStallInterval& interval) {
   TimeRange span{interval.begin_ns, interval.end_ns};
   // Intervals that it overlaps or touches.
-  const auto first = std::partition_point(left_out_.begin(), left_out_.end(),
-                                          [&](const TimeRange& each) { return each.end_ns < span.begin_ns; });
+  const auto first =
+      std::ranges::partition_point(left_out_, [&](const TimeRange& each) { return each.end_ns < span.begin_ns; });
   auto last = first;
   for (; last != left_out_.end() && last->begin_ns <= span.end_ns; ++last) {
     span.begin_ns = std::min(span.begin_ns, last->begin_ns);
@@ -278,8 +276,8 @@ HostStalls::Intervals HostStalls::OfWriter(uint32_t qm, int64_t threshold_ns, in
   if (writer.longest_not_kept_ns >= threshold_ns) budget_->intervals_left_out += writer.not_kept;
   writer.not_kept = 0;
   const int64_t matters_ns = std::min(threshold_ns, usual_ns);
-  const auto first = std::find_if(writer.missing.begin(), writer.missing.end(),
-                                  [&](const Missing& missing) { return missing.length_ns >= matters_ns; });
+  const auto first =
+      std::ranges::find_if(writer.missing, [&](const Missing& missing) { return missing.length_ns >= matters_ns; });
   if (first != writer.missing.end()) found.complete_until_ns = first->begin_ns;
   return found;
 }

@@ -245,14 +245,12 @@ Reading ScopeLatency(const Criterion& criterion, const ScopeFigures& figures) {
   const bool is_max = criterion.metric == Metric::kMax;
   const bool is_min = criterion.metric == Metric::kMin;
   if (is_max && !sums.in_flight_ages_ns.empty()) {
-    const auto oldest_ns =
-        static_cast<double>(*std::max_element(sums.in_flight_ages_ns.begin(), sums.in_flight_ages_ns.end()));
+    const auto oldest_ns = static_cast<double>(*std::ranges::max_element(sums.in_flight_ages_ns));
     if (oldest_ns > *reading.value) SetExact(oldest_ns, reading);
     Widen(*reading.value, kNoBound, kInFlight, reading);
   } else if (!sums.in_flight_ages_ns.empty()) {
     // It takes as long as its age at least, and may take longer than all the others.
-    const auto youngest_ns =
-        static_cast<double>(*std::min_element(sums.in_flight_ages_ns.begin(), sums.in_flight_ages_ns.end()));
+    const auto youngest_ns = static_cast<double>(*std::ranges::min_element(sums.in_flight_ages_ns));
     const bool bounded = is_min && writes.count() > 0;
     Widen(writes.count() > 0 ? std::min(*reading.value, youngest_ns) : youngest_ns, bounded ? *reading.value : kNoBound,
           kInFlight, reading);
@@ -479,8 +477,8 @@ std::vector<Reading> DriftLatency(const Criterion& /*criterion*/, const StepFigu
 
 std::vector<Reading> Fairness(const Criterion& criterion, const StepFigures& figures) {
   const v1::FairnessReport& fairness = figures.report.fairness();
-  const bool any_write = std::any_of(figures.report.scopes().begin(), figures.report.scopes().end(),
-                                     [](const v1::ScopeReport& scope) { return scope.writes() > 0; });
+  const bool any_write =
+      std::ranges::any_of(figures.report.scopes(), [](const v1::ScopeReport& scope) { return scope.writes() > 0; });
   if (!any_write) return {Without({}, "no write completed within the measured time")};
   const bool of_hosts = criterion.scope == CriterionScope::kHost;
   const double value = of_hosts ? fairness.hosts() : fairness.queue_managers();
@@ -513,8 +511,8 @@ std::vector<Reading> NfsRetransmits(const Criterion& criterion, const StepFigure
   std::vector<Reading> each;
   for (const v1::ScopeReport& scope : OfKind(figures.report.scopes(), v1::SCOPE_KIND_HOST)) {
     Reading& one = each.emplace_back(ReadingAt(scope));
-    const auto load = std::find_if(figures.report.load().begin(), figures.report.load().end(),
-                                   [&scope](const v1::HostLoadReport& of) { return of.host() == scope.host(); });
+    const auto load = std::ranges::find_if(
+        figures.report.load(), [&scope](const v1::HostLoadReport& of) { return of.host() == scope.host(); });
     const auto bounds = figures.retransmits.find(scope.host());
     // The data of a host that left early end before the step does.
     one.of_lost_host = one.lost_more = scope.has_data_until();

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -197,7 +196,7 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   host.last_qm = static_cast<uint32_t>(part.writers().size());
   const std::vector<std::string> dirs = DirsOf(facts.workload());
   for (uint32_t qm = 1; dirs.size() > 1 && qm <= host.last_qm; ++qm) {
-    const auto dir = std::find(dirs.begin(), dirs.end(), DirOf(facts.workload(), qm));
+    const auto dir = std::ranges::find(dirs, DirOf(facts.workload(), qm));
     if (part.Writes(qm)) host.directory_of[qm] = static_cast<size_t>(dir - dirs.begin());
   }
   const int64_t start_ns =
@@ -432,7 +431,7 @@ std::vector<StallEvidence> StallsOfStep::Report(v1::StallsReport& report) {
     return stalls[a].end_ns - stalls[a].begin_ns > stalls[b].end_ns - stalls[b].begin_ns;
   });
   longest.resize(std::min(longest.size(), kStallsShown));
-  std::sort(longest.begin(), longest.end());
+  std::ranges::sort(longest);
   for (const size_t stall : longest) SetStall(stalls[stall], *report.add_stalls());
   AddNotes(stalls);
   std::vector<StallEvidence> evidence;
@@ -446,8 +445,8 @@ std::vector<StallEvidence> StallsOfStep::Report(v1::StallsReport& report) {
 
 std::vector<StallEvidence> AddStalls(StepStats& stats, const RunContext& run,
                                      const std::map<uint32_t, double>& cpu_waits, v1::StepReport& report) {
-  const bool wanted = std::any_of(run.hosts.begin(), run.hosts.end(),
-                                  [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
+  const bool wanted =
+      std::ranges::any_of(run.hosts, [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
   if (!wanted) return {};
   StallsOfStep stalls(stats, run, cpu_waits);
   for (auto& [number, part] : stats.hosts()) {
@@ -486,12 +485,10 @@ void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& repor
   }
   for (const uint32_t number : unknown) firsts.erase(number);
   if (firsts.empty()) return;
-  const auto earliest = std::min_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
-    return a.second.earliest_ns < b.second.earliest_ns;
-  });
-  const auto latest = std::max_element(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) {
-    return a.second.latest_ns < b.second.latest_ns;
-  });
+  const auto earliest = std::ranges::min_element(
+      firsts, [](const auto& a, const auto& b) { return a.second.earliest_ns < b.second.earliest_ns; });
+  const auto latest = std::ranges::max_element(
+      firsts, [](const auto& a, const auto& b) { return a.second.latest_ns < b.second.latest_ns; });
   v1::StartSkewReport& skew = *report.mutable_start_skew();
   skew.set_skew_ns(Clamp64(Int128{latest->second.latest_ns} - earliest->second.earliest_ns));
   // Within their errors any two hosts may be the earliest and the latest; a host's own writers share its clock.

@@ -93,11 +93,6 @@ std::string InSteps(const std::vector<const v1::StepReport*>& steps) {
                            : absl::StrCat("in ", steps.size(), " steps");
 }
 
-bool IsCpuBound(const v1::StepReport& step) {
-  return std::any_of(step.load().begin(), step.load().end(),
-                     [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
-}
-
 bool HasClosedLoop(const v1::StepReport& step) {
   return std::ranges::any_of(OfKind(step.scopes(), v1::SCOPE_KIND_QM), [](const v1::ScopeReport& scope) {
     return scope.latency().count() > 0 && !scope.has_rate();
@@ -120,9 +115,9 @@ bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallC
 
 bool HasUntestedStalls(const v1::Report& report, const v1::StepReport& step) {
   if (!HasClosedLoop(step)) return false;
-  return std::any_of(step.stalls().classes().begin(), step.stalls().classes().end(), [&](const v1::StallCount& stalls) {
+  return std::ranges::any_of(step.stalls().classes(), [&](const v1::StallCount& stalls) {
     const auto& criteria = report.verdict().criteria();
-    return stalls.count() > 0 && std::none_of(criteria.begin(), criteria.end(), [&](const auto& criterion) {
+    return stalls.count() > 0 && std::ranges::none_of(criteria, [&](const auto& criterion) {
              return TestsStalls(criterion.criterion(), step, stalls.stall_class());
            });
   });
@@ -190,7 +185,7 @@ std::vector<std::string> SuspendedHosts(const v1::Report& report) {
     return false;
   };
   const bool all = report.limit().cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR ||
-                   std::any_of(report.verdict().reasons().begin(), report.verdict().reasons().end(), IsGeneratorDoubt);
+                   std::ranges::any_of(report.verdict().reasons(), IsGeneratorDoubt);
   std::vector<std::pair<int64_t, std::string>> hosts;
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::HostLoadReport& load : step.load()) {

@@ -81,7 +81,7 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
   if (!launcher.ok()) return Failure{Exit::kWrong, {std::string(launcher.status().message())}};
   launcher_ = *std::move(launcher);
   not_started_ = launcher_->Launch(places, arguments);
-  if (auto failure = Interrupted(interrupted); failure.has_value()) return failure;
+  if (auto failure = Interrupted(interrupted)) return failure;
   const std::vector<std::string> names = launcher_->Names();
   if (names.empty()) return AsFailure(not_started_);
   max_slew_ppm_ = max_slew_ppm;
@@ -98,7 +98,7 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
 std::optional<Failure> LaunchedAgents::Describe(const std::vector<std::vector<std::string>>& directories,
                                                 int64_t timeout_ns, const std::string& interrupted) {
   fleet_->DescribeAll(directories, timeout_ns);
-  if (auto failure = Interrupted(interrupted); failure.has_value()) return failure;
+  if (auto failure = Interrupted(interrupted)) return failure;
   LabelHosts(fleet_->hosts());
   return std::nullopt;
 }

@@ -29,11 +29,8 @@ class DrillRun final : public PlannedRun {
            const RunSurroundings& around, EventQueue& events)
       : PlannedRun(plan, how, access, console, around, events,
                    {"nothing was done", "the drill continues", isatty(fileno(around.progress)) != 0, /*table=*/false},
-                   NewRunId()) {
-    for (int host = 0; host < plan_.hosts_size(); ++host) {
-      workloads_.push_back(HaFilledWorkload(plan_, static_cast<size_t>(host)));
-    }
-  }
+                   NewRunId()),
+        workloads_(HaFilledWorkloads(plan_)) {}
 
  private:
   std::vector<AgentPlace> Places() const override {
@@ -48,9 +45,7 @@ class DrillRun final : public PlannedRun {
   int64_t DescribeTimeoutNs() const override { return std::min(plan_.lease_ns(), 10 * kNsPerSecond); }
 
   std::optional<Failure> Check() override {
-    if (auto failure = CheckHosts(fleet().hosts(), workloads_, {plan_.block_size_bytes(0)}); failure.has_value()) {
-      return failure;
-    }
+    if (auto failure = CheckHosts(fleet().hosts(), workloads_, {plan_.block_size_bytes(0)})) return failure;
     Failure missing{Exit::kWrong, {}};
     for (const auto& host : fleet().hosts()) {
       for (const v1::DirectoryDescription& directory : host->description->directories()) {
@@ -164,7 +159,7 @@ class DrillRun final : public PlannedRun {
     console_.out << plan_.ha().rounds() << " rounds. Nothing was touched." << std::endl;
   }
 
-  std::vector<v1::LogWorkload> workloads_;
+  const std::vector<v1::LogWorkload> workloads_;
 };
 
 }  // namespace

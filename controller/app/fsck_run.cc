@@ -15,6 +15,7 @@
 #include "controller/plan/ha_plan.h"
 #include "controller/run/process.h"
 #include "controller/run/run_records.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
 namespace {
@@ -40,7 +41,7 @@ class Fsck {
   Fsck(const FsckRun& run, Console& console, EventQueue& events) : run_(run), console_(console), events_(events) {}
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return Fail(*failure);
+    if (auto failure = Connect()) return Fail(*failure);
     FsckCourse course({.fleet = &agents_.fleet(),
                        .events = &events_,
                        .clock = &clock_,
@@ -56,14 +57,13 @@ class Fsck {
                        }});
     const WallNs begin = clock_.WallNow();
     const MonotonicNs begin_ns = clock_.Now();
-    if (auto failure = course.Begin(); failure.has_value()) return Fail(*failure);
+    if (auto failure = course.Begin()) return Fail(*failure);
     v1::CheckReport report;
     report.set_format(kCheckReportFormat);
     report.set_run_id(course.run_id());
     report.set_directory(agents_.directory());
     report.set_level(run_.level);
-    report.mutable_start()->set_seconds(begin.value / kNsPerSecond);
-    report.mutable_start()->set_nanos(static_cast<int32_t>(begin.value % kNsPerSecond));
+    *report.mutable_start() = google::protobuf::util::TimeUtil::NanosecondsToTimestamp(begin.value);
     for (v1::CheckResult& result : RunChecks(course, run_.level, run_.only, [this](const CatalogEntry& entry) {
            if (!run_.quiet) console_.err << "checking " << entry.name << '\n' << std::flush;
          })) {
@@ -87,9 +87,7 @@ class Fsck {
   }
 
   std::optional<Failure> Connect() {
-    if (auto failure = agents_.Connect(run_.agents, run_.access, {run_.directory}); failure.has_value()) {
-      return failure;
-    }
+    if (auto failure = agents_.Connect(run_.agents, run_.access, {run_.directory})) return failure;
     Fleet& fleet = agents_.fleet();
     if (fleet.size() > kMostCheckedHosts) {
       return Failure{Exit::kWrong,
@@ -97,11 +95,8 @@ class Fsck {
                                    fleet.size(), "; name fewer")}};
     }
     const std::vector<std::vector<std::string>> directories(fleet.size(), {agents_.directory()});
-    if (auto failure = agents_.Describe(directories, kAskTimeoutNs, "interrupted: nothing was checked");
-        failure.has_value()) {
-      return failure;
-    }
-    if (auto failure = agents_.CheckAnswers(); failure.has_value()) return failure;
+    if (auto failure = agents_.Describe(directories, kAskTimeoutNs, "interrupted: nothing was checked")) return failure;
+    if (auto failure = agents_.CheckAnswers()) return failure;
     std::map<std::string, std::string> addresses;  // by the agent's instance
     for (const auto& host : fleet.hosts()) {
       const auto [first, added] = addresses.emplace(host->description->instance_id(), host->address);

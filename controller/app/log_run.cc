@@ -33,10 +33,8 @@ static_assert(kSteadyRounds == kSteadyFigures);
 
 // The plan as it runs: random arrivals need a seed, and the report names the one that was used.
 v1::TestPlan WithSeed(v1::TestPlan plan) {
-  bool random = false;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    random = random || EffectiveWorkload(plan, host).arrival() == v1::ARRIVAL_POISSON;
-  }
+  const bool random = std::ranges::any_of(
+      EffectiveWorkloads(plan), [](const auto& workload) { return workload.arrival() == v1::ARRIVAL_POISSON; });
   if (random && !plan.has_seed()) plan.set_seed(std::random_device()());
   return plan;
 }
@@ -49,9 +47,8 @@ class LogRun final : public PlannedRun {
                    {"nothing was measured", "measuring continues", IsScreen(around.progress), /*table=*/true},
                    how.turn != nullptr ? how.turn->run_id : NewRunId(),
                    how.turn != nullptr ? how.turn->beside_key : ""),
-        steps_(ExpandSteps(plan_)) {
-    for (int i = 0; i < std::max(1, plan_.hosts_size()); ++i) workloads_.push_back(EffectiveWorkload(plan_, i));
-  }
+        steps_(ExpandSteps(plan_)),
+        workloads_(EffectiveWorkloads(plan_)) {}
 
  private:
   std::vector<AgentPlace> Places() const override {
@@ -73,11 +70,10 @@ class LogRun final : public PlannedRun {
         host->description->clear_holder();
       }
     }
-    if (auto failure = CheckHosts(fleet().hosts(), workloads_, BlockSizesOf(plan_)); failure.has_value())
-      return failure;
-    if (auto failure = CheckPlanCaps(fleet().hosts(), plan_, how_.turn); failure.has_value()) return failure;
+    if (auto failure = CheckHosts(fleet().hosts(), workloads_, BlockSizesOf(plan_))) return failure;
+    if (auto failure = CheckPlanCaps(fleet().hosts(), plan_, how_.turn)) return failure;
     for (const v1::TestPlan& later : how_.later) {
-      if (auto failure = CheckPlanCaps(fleet().hosts(), later); failure.has_value()) return failure;
+      if (auto failure = CheckPlanCaps(fleet().hosts(), later)) return failure;
     }
     fleet().FindQueueManagers(plan_.lease_ns());
     return std::nullopt;
@@ -200,7 +196,7 @@ class LogRun final : public PlannedRun {
   }
 
   const std::vector<v1::LogStep> steps_;
-  std::vector<v1::LogWorkload> workloads_;
+  const std::vector<v1::LogWorkload> workloads_;
 };
 
 // Makes each step as long as so many of it.

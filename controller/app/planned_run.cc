@@ -119,7 +119,7 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
 }
 
 int PlannedRun::Execute() {
-  if (const auto failure = Connect(); failure.has_value()) return Over(Fail(*failure));
+  if (const auto failure = Connect()) return Over(Fail(*failure));
   if (how_.dry_run) {
     DryRun();
     return Over(static_cast<int>(Exit::kOk));
@@ -170,19 +170,15 @@ std::optional<Failure> PlannedRun::Connect() {
   const std::string interrupted = absl::StrCat("interrupted: ", kind_.interrupted);
   if (auto failure = agents_.Launch(
           access_, places, how_.dry_run ? std::vector<std::string>{kKeepLeftovers} : std::vector<std::string>{},
-          plan_.max_slew_ppm(), interrupted);
-      failure.has_value()) {
+          plan_.max_slew_ppm(), interrupted))
     return failure;
-  }
   if (!agents_.not_started().empty()) return AsFailure(agents_.not_started());
   std::vector<std::vector<std::string>> directories;
   for (const AgentPlace& place : places) {
     directories.emplace_back();
     for (const AgentRoot& root : place.roots) directories.back().push_back(root.path);
   }
-  if (auto failure = agents_.Describe(directories, DescribeTimeoutNs(), interrupted); failure.has_value()) {
-    return failure;
-  }
+  if (auto failure = agents_.Describe(directories, DescribeTimeoutNs(), interrupted)) return failure;
   return Check();
 }
 

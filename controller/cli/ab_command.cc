@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/app/runs.h"
@@ -90,8 +89,8 @@ class Ab {
   bool PreparesOnce() const {
     if (!flags_.toggle.empty()) return true;
     if (flags_.anew || !flags_.between.empty()) return false;
-    return std::none_of(sides_.begin(), sides_.end(),
-                        [](const AbSide& side) { return side.plan.until_steady_ns() > 0 || side.plan.repeat() > 1; });
+    return std::ranges::none_of(
+        sides_, [](const AbSide& side) { return side.plan.until_steady_ns() > 0 || side.plan.repeat() > 1; });
   }
 
   // Calls `measure` for one round after the other until they end, and keeps the record.
@@ -174,8 +173,7 @@ class Ab {
     std::set<std::string> addresses;
     for (const auto& [address, dir] : PlacesOf(0)) addresses.insert(address);
     const auto others = PlacesOf(1);
-    return std::any_of(others.begin(), others.end(),
-                       [&addresses](const auto& place) { return addresses.contains(place.first); });
+    return std::ranges::any_of(others, [&addresses](const auto& place) { return addresses.contains(place.first); });
   }
 
   // Has every run prepare, in turn. False where one could not.
@@ -209,7 +207,7 @@ class Ab {
   }
 
   static bool AnyOver(const TurnRuns& runs) {
-    return std::any_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); });
+    return std::ranges::any_of(runs, [](const auto& run) { return run->over(); });
   }
 
   // So that the run has had so many interrupts.
@@ -269,7 +267,7 @@ class Ab {
                             : absl::StrCat("The rounds ended with ", where, " in round ", round, ": ", trouble, "."));
     }
     for (const auto& run : runs) run->Finish();
-    while (!std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->over(); })) {
+    while (!std::ranges::all_of(runs, [](const auto& run) { return run->over(); })) {
       for (const auto& run : runs) {
         // The first Ctrl-C asks for the end, which has begun; the second one leaves at once.
         if (run->interrupts() > 0 || events.interrupts() >= 2) PassOn(events.interrupts(), *run);
@@ -356,7 +354,7 @@ class Ab {
   void LookAt(size_t round) {
     const std::vector<plimsoll::Look> looks = PlannedLooks(flags_.rounds);
     const bool is_look =
-        std::any_of(looks.begin(), looks.end(), [round](const plimsoll::Look& look) { return look.rounds == round; });
+        std::ranges::any_of(looks, [round](const plimsoll::Look& look) { return look.rounds == round; });
     const absl::StatusOr<v1::Comparison> comparison = Comparison();
     if (!comparison.ok()) {
       comparable_ = false;
@@ -508,42 +506,29 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<AbFlags>();
   CLI::App* command = app.add_subcommand("ab", "Measure two configurations in turn, and compare them round by round");
   command->add_option("PLAN", flags->plans, "Two plans in YAML, A and B, or one with --vary; options override both");
-  command
-      ->add_option("--vary", flags->vary,
-                   "Plan option in which the sides differ, and its two values: dir=/san,/nfs, sync=dsync,none")
-      ->type_name("OPTION=A,B");
-  command
-      ->add_option("--rounds", flags->rounds,
-                   "Maximum number of rounds, from 6 to 60; each measures both sides once, in random order")
-      ->capture_default_str()
-      ->type_name("COUNT");
-  command
-      ->add_option("--stop-on", flags->stop_on,
-                   "Figures that must all be decided before the rounds may end early: their 95 % interval "
-                   "lies beyond --min-effect, or is no wider than it")
-      ->capture_default_str()
-      ->type_name("FIGURES");
+  AddValue(*command, "--vary", "OPTION=A,B", flags->vary,
+           "Plan option in which the sides differ, and its two values: dir=/san,/nfs, sync=dsync,none");
+  AddValue(*command, "--rounds", "COUNT", flags->rounds,
+           "Maximum number of rounds, from 6 to 60; each measures both sides once, in random order")
+      ->capture_default_str();
+  AddValue(*command, "--stop-on", "FIGURES", flags->stop_on,
+           "Figures that must all be decided before the rounds may end early: their 95 % interval "
+           "lies beyond --min-effect, or is no wider than it")
+      ->capture_default_str();
   command->add_flag("--all-rounds", flags->all_rounds, "Measure all rounds, even if the figures are decided earlier");
-  command
-      ->add_option("--order-seed", flags->order_seed,
-                   "Seed of the order within the rounds (default: random; the result names it)")
-      ->type_name("NUMBER");
+  AddValue(*command, "--order-seed", "NUMBER", flags->order_seed,
+           "Seed of the order within the rounds (default: random; the result names it)");
   command->add_flag(
       "--anew", flags->anew,
       "Prepare each side again in each round, in its own session (implied by --between unless --toggle is given)");
-  command
-      ->add_option("--between", flags->between,
-                   "Command to run on this machine before each side of each round, without a shell; {side}, "
-                   "{letter} and {round} are replaced")
-      ->type_name("COMMAND");
-  command->add_option("--between-limit", flags->between_limit, "Time limit for that command")
-      ->capture_default_str()
-      ->type_name("TIME");
-  command
-      ->add_option("--toggle", flags->toggle,
-                   "With --between and one plan: switch sides within one run, with steps of this length in "
-                   "place of --duration; the files stay in place")
-      ->type_name("TIME");
+  AddValue(*command, "--between", "COMMAND", flags->between,
+           "Command to run on this machine before each side of each round, without a shell; {side}, "
+           "{letter} and {round} are replaced");
+  AddValue(*command, "--between-limit", "TIME", flags->between_limit, "Time limit for that command")
+      ->capture_default_str();
+  AddValue(*command, "--toggle", "TIME", flags->toggle,
+           "With --between and one plan: switch sides within one run, with steps of this length in "
+           "place of --duration; the files stay in place");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the command of --between on this machine");
   flags->compare.AddTo(*command);
   flags->plan = std::make_unique<PlanFlags>(*command);

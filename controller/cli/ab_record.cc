@@ -32,18 +32,15 @@ std::string RecordPath(const std::string& directory) {
 }
 
 void WriteTexts(const std::string& key, const std::vector<std::string>& texts, JsonWriter& json) {
-  json.Key(key);
-  json.BeginArray(/*one_line=*/true);
+  json.Key(key).BeginArray(/*one_line=*/true);
   for (const std::string& text : texts) json.String(text);
   json.EndArray();
 }
 
 void WritePart(const std::string& key, const AbPart& part, JsonWriter& json) {
-  json.Key(key);
-  json.String(part.run);
+  json.Key(key).String(part.run);
   if (part.steps == 0) return;
-  json.Key(absl::StrCat(key, "_steps"));
-  json.BeginArray(/*one_line=*/true);
+  json.Key(absl::StrCat(key, "_steps")).BeginArray(/*one_line=*/true);
   json.UInt(part.first_step);
   json.UInt(part.steps);
   json.EndArray();
@@ -163,45 +160,33 @@ bool IsWhole(const AbPart& part, const v1::Report& report) {
 }
 
 std::string WriteAbRecord(const AbRecord& record) {
-  const bool parts = std::any_of(record.rounds.begin(), record.rounds.end(),
-                                 [](const AbRound& round) { return round.first.steps > 0; });
+  const bool parts = std::ranges::any_of(record.rounds, [](const AbRound& round) { return round.first.steps > 0; });
   JsonWriter json;
   json.BeginObject();
-  json.Key("format");
-  json.UInt(parts ? kPartsFormat : kRunsFormat);
-  json.Key("version");
-  json.String(kVersion);
+  json.Key("format").UInt(parts ? kPartsFormat : kRunsFormat);
+  json.Key("version").String(kVersion);
   WriteTexts("names", record.names, json);
-  json.Key("planned_rounds");
-  json.UInt(record.planned_rounds);
-  json.Key("order_seed");
-  json.UInt(record.order_seed);
+  json.Key("planned_rounds").UInt(record.planned_rounds);
+  json.Key("order_seed").UInt(record.order_seed);
   WriteTexts("differs", record.differs, json);
-  json.Key("min_effect");
-  json.String(record.min_effect);
-  json.Key("rounds");
-  json.BeginArray();
+  json.Key("min_effect").String(record.min_effect);
+  json.Key("rounds").BeginArray();
   for (const AbRound& round : record.rounds) {
     json.BeginObject();
-    json.Key("order");
-    json.String(round.order);
+    json.Key("order").String(round.order);
     WritePart("a", round.first, json);
     WritePart("b", round.second, json);
     json.EndObject();
   }
   json.EndArray();
-  json.Key("ended");
-  json.String(record.ended);
+  json.Key("ended").String(record.ended);
   if (!record.seals.empty()) {
-    json.Key("seals");
-    json.BeginObject();
+    json.Key("seals").BeginObject();
     for (const auto& [run, digest] : record.seals) {
-      json.Key(run);
-      json.String(digest);
+      json.Key(run).String(digest);
     }
     json.EndObject();
-    json.Key(kRecordSeal);
-    json.String("");
+    json.Key(kRecordSeal).String("");
   }
   json.EndObject();
   return record.seals.empty() ? json.Take() : SealRecord(json.Take());

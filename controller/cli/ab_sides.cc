@@ -13,7 +13,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/command_line/command_line.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -21,7 +20,6 @@
 #include "common/units.h"
 #include "controller/cli/run_command.h"
 #include "controller/plan/ha_plan.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
@@ -125,21 +123,14 @@ absl::StatusOr<v1::TestPlan> LoadOne(const AbFlags& flags, const std::string& fi
   return InPlan(file, loaded.status());
 }
 
-// Whether queue managers of a host write in directories of their own.
-bool HasSeveralDirectories(const v1::TestPlan& plan) {
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    if (DirsOf(EffectiveWorkload(plan, host)).size() > 1) return true;
-  }
-  return false;
-}
-
 // Why ab cannot measure a plan that `plimsoll run` takes.
 absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
   if (HasPlacement(plan)) {
     return absl::InvalidArgumentError(
         "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
   }
-  if (!HasSeveralDirectories(plan)) return absl::OkStatus();
+  const auto several = [](const v1::LogWorkload& workload) { return DirsOf(workload).size() > 1; };
+  if (std::ranges::none_of(EffectiveWorkloads(plan), several)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "ab takes no plan with several directories (--qm-dirs), where a fast one hides what a slow one loses: measure "
       "each directory by itself, with --dir");
@@ -200,8 +191,8 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
   std::vector<SideInput> planned;
   for (const AbSide& side : sides) {
     v1::Report report;
-    for (int host = 0; host < std::max(1, side.plan.hosts_size()); ++host) {
-      *report.add_hosts()->mutable_workload() = EffectiveWorkload(side.plan, host);
+    for (const v1::LogWorkload& workload : EffectiveWorkloads(side.plan)) {
+      *report.add_hosts()->mutable_workload() = workload;
     }
     for (const uint64_t size : side.plan.block_size_bytes()) {
       v1::StepReport& step = *report.add_steps();

@@ -3,9 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/protocol.h"
-#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/accept/accept_report.h"
@@ -27,14 +23,11 @@
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/run_command.h"
-#include "controller/compare/report_json.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fsck/checks.h"
 #include "controller/journal/results.h"
 #include "controller/plan/accept_plan.h"
-#include "controller/plan/host_list.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
@@ -44,6 +37,7 @@
 #include "controller/run/process.h"
 #include "controller/run/run_records.h"
 #include "controller/storage/host_text.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
 namespace {
@@ -63,22 +57,13 @@ struct AcceptFlags {
 };
 
 google::protobuf::Timestamp Moment(WallNs now) {
-  google::protobuf::Timestamp moment;
-  moment.set_seconds(now.value / kNsPerSecond);
-  moment.set_nanos(static_cast<int32_t>(now.value % kNsPerSecond));
-  return moment;
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(now.value);
 }
 
 // What all hosts of a part's plan write to prepare.
 uint64_t PreparedBytes(const v1::TestPlan& plan) {
   uint64_t bytes = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    v1::LogWorkload workload = EffectiveWorkload(plan, host);
-    if (HasPlacement(plan)) {
-      workload.set_qm(static_cast<uint32_t>(QueueManagersOf(plan, static_cast<uint32_t>(host)).size()));
-    }
-    bytes += ExtentBytes(workload);
-  }
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) bytes += ExtentBytes(workload);
   return bytes;
 }
 
@@ -284,26 +269,22 @@ class Acceptance {
     const Interrupts interrupts(events);
     AskedAgents agents(*around_.clock, events, line_.err, flags_.quiet);
     std::vector<std::string> directories;
-    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
-      directories.push_back(EffectiveWorkload(plan_, host).dir());
-    }
-    if (const auto failure = agents.Connect(agents_, flags_.access, directories, {kKeepLeftovers});
-        failure.has_value()) {
+    for (const v1::LogWorkload& workload : EffectiveWorkloads(plan_)) directories.push_back(workload.dir());
+    if (const auto failure = agents.Connect(agents_, flags_.access, directories, {kKeepLeftovers}))
       return Fail(*failure, run);
-    }
     // With an agent missing, the others' places in the plan are not those in the fleet.
     if (!agents.not_started().empty()) return Fail(AsFailure(agents.not_started()), run);
     Fleet& fleet = agents.fleet();
     std::vector<std::vector<std::string>> asked;
     asked.reserve(directories.size());
     for (const std::string& directory : directories) asked.push_back({directory});
-    if (const auto failure = agents.Describe(asked, kAskTimeoutNs, kInterruptedText); failure.has_value()) {
+    if (const auto failure = agents.Describe(asked, kAskTimeoutNs, kInterruptedText)) {
       TakeFailure(kInterruptedText, run);
       return static_cast<int>(failure->code);
     }
-    if (const auto failure = agents.CheckAnswers(); failure.has_value()) return Fail(*failure, run);
+    if (const auto failure = agents.CheckAnswers()) return Fail(*failure, run);
     for (const v1::TestPlan& plan : MeasuringPlans()) {
-      if (const auto failure = CheckPlanCaps(fleet.hosts(), plan); failure.has_value()) return Fail(*failure, run);
+      if (const auto failure = CheckPlanCaps(fleet.hosts(), plan)) return Fail(*failure, run);
     }
     std::vector<StorageHost> hosts;
     std::vector<HostDirectory> shown;
@@ -313,10 +294,8 @@ class Acceptance {
       hosts.push_back({host->label, *host->description});
       shown.push_back({host->label, host->description->directories(0)});
       json.BeginObject();
-      json.Key("host");
-      json.String(host->label);
-      json.Key("directory");
-      WriteJson(host->description->directories(0), json);
+      json.Key("host").String(host->label);
+      WriteJson(host->description->directories(0), json.Key("directory"));
       json.EndObject();
     }
     json.EndArray();

@@ -16,7 +16,6 @@
 #include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
-#include "common/text.h"
 #include "controller/accept/accept_report.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/outputs.h"

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/app/agents.h"
@@ -90,7 +89,7 @@ class Clean {
       : flags_(flags), directory_(std::move(directory)), line_(line) {}
 
   int Execute() {
-    if (auto failure = Connect(); failure.has_value()) return PrintFailure(line_, *failure);
+    if (auto failure = Connect()) return PrintFailure(line_, *failure);
     const std::vector<FoundRun> found = Chosen();
     if (found.empty()) {
       if (!flags_.run_id.empty() && !flags_.yes) {
@@ -130,10 +129,7 @@ class Clean {
  private:
   std::optional<Failure> Connect() {
     // Listing must not remove: by default a child cleans up when it starts.
-    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {directory_}, {kKeepLeftovers});
-        failure.has_value()) {
-      return failure;
-    }
+    if (auto failure = agents_.Connect(flags_.agents, flags_.access, {directory_}, {kKeepLeftovers})) return failure;
     agents_.fleet().ListRunDirectories(agents_.directory(), kLeaseNs);
     if (events_.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was removed"}};
     LabelHosts(agents_.fleet().hosts());
@@ -143,9 +139,7 @@ class Clean {
   std::vector<FoundRun> Chosen() {
     std::vector<FoundRun> found = FoundRuns(agents_.fleet().hosts());
     if (flags_.run_id.empty()) return found;
-    found.erase(std::remove_if(found.begin(), found.end(),
-                               [this](const FoundRun& run) { return run.directory.run_id() != flags_.run_id; }),
-                found.end());
+    std::erase_if(found, [this](const FoundRun& run) { return run.directory.run_id() != flags_.run_id; });
     return found;
   }
 
@@ -238,11 +232,11 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<CleanFlags>();
   CLI::App* command = app.add_subcommand("clean", "List and remove leftovers of runs");
   AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
-  command->add_option("--dir", flags->directories, "Directory of the runs, as the hosts see it; repeat for several")
+  AddValue(*command, "--dir", "DIR", flags->directories,
+           "Directory of the runs, as the hosts see it; repeat for several")
       ->required()
-      ->allow_extra_args(false)
-      ->type_name("DIR");
-  command->add_option("--run", flags->run_id, "Remove this run only, including kept and shared files")->type_name("ID");
+      ->allow_extra_args(false);
+  AddValue(*command, "--run", "ID", flags->run_id, "Remove this run only, including kept and shared files");
   command->add_flag("--yes", flags->yes, "Remove the leftovers; without it nothing is changed");
   AddAccessFlags(*command, flags->access);
   command->footer(

@@ -2,11 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <ostream>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -79,9 +76,8 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
 }
 
 void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const std::string& names) {
-  app.add_option(names, list.hosts, help)->type_name("LIST");
-  app.add_option("--hosts-file", list.hosts_file, "File with agents, one or more per line, # for comments")
-      ->type_name("FILE");
+  AddValue(app, names, "LIST", list.hosts, help);
+  AddValue(app, "--hosts-file", "FILE", list.hosts_file, "File with agents, one or more per line, # for comments");
 }
 
 void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
@@ -92,8 +88,7 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
     names.emplace_back(kind->name);
     helps.emplace_back(kind->help);
   }
-  app.add_option("--launch", flags.launch.how, "How agents are started: " + absl::StrJoin(helps, ", or "))
-      ->type_name("HOW")
+  AddValue(app, "--launch", "HOW", flags.launch.how, "How agents are started: " + absl::StrJoin(helps, ", or "))
       ->group("Agents")
       ->capture_default_str()
       ->check(OneOf(names));

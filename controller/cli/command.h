@@ -35,6 +35,13 @@ void AddHelpCommand(CLI::App& app);
 // Exit::kOk; a bad command line prints one line and is Exit::kWrong.
 int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine& line);
 
+// Adds an option that takes a value, which its help calls `type`; `value` must outlive the parsing.
+template <typename Value>
+CLI::Option* AddValue(CLI::App& app, const std::string& names, const std::string& type, Value& value,
+                      const std::string& help) {
+  return app.add_option(names, value, help)->type_name(type);
+}
+
 // Adds --hosts, with this help, and --hosts-file; `list` must outlive the parsing.
 void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const std::string& names = "--hosts");
 

@@ -1,7 +1,6 @@
 #include "controller/cli/compare_command.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -11,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/command_line/command_line.h"
@@ -129,23 +127,17 @@ absl::Status CheckSideName(const std::string& name) {
 }
 
 void CompareFlags::AddTo(CLI::App& command) {
-  command.add_option("--names", names, "Names of the sides, in their order, separated by commas")->type_name("NAMES");
-  command
-      .add_option("--differs", differs,
-                  "Plan options that are meant to differ between the sides, such as sync,rate: "
-                  "these are listed, but neither refused nor warned about")
-      ->type_name("OPTIONS");
-  command.add_option("--min-effect", min_effect, "Smallest difference that counts (default: 3%)")->type_name("PERCENT");
-  command
-      .add_option("--fail-if-slower", fail_if_slower,
-                  "Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
-                  "confidence), with 3 if undetermined")
-      ->type_name("PERCENT");
-  command
-      .add_option("--gate", gate,
-                  "Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
-                  "(default: iops,avg,p50,p99)")
-      ->type_name("FIGURES");
+  AddValue(command, "--names", "NAMES", names, "Names of the sides, in their order, separated by commas");
+  AddValue(command, "--differs", "OPTIONS", differs,
+           "Plan options that are meant to differ between the sides, such as sync,rate: "
+           "these are listed, but neither refused nor warned about");
+  AddValue(command, "--min-effect", "PERCENT", min_effect, "Smallest difference that counts (default: 3%)");
+  AddValue(command, "--fail-if-slower", "PERCENT", fail_if_slower,
+           "Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
+           "confidence), with 3 if undetermined");
+  AddValue(command, "--gate", "FIGURES", gate,
+           "Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
+           "(default: iops,avg,p50,p99)");
   command
       .add_option("--times", times,
                   "Latencies that are compared where all runs have a target rate: response (default), or service, the "

@@ -1,11 +1,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <set>
 #include <string>

@@ -86,8 +86,7 @@ int FsckMain(const FsckFlags& flags, CommandLine& line) {
   const std::set<std::string> only = absl::StrSplit(flags.only, ',', absl::SkipEmpty());
   for (const std::string& name : only) {
     const auto& catalog = FsckCatalog();
-    const auto named =
-        std::find_if(catalog.begin(), catalog.end(), [&](const auto& entry) { return entry.name == name; });
+    const auto named = std::ranges::find_if(catalog, [&](const auto& entry) { return entry.name == name; });
     if (named == catalog.end()) {
       return PrintError(line, absl::StrCat("--only: unknown check '", name, "'; docs/fsck.md lists the checks"),
                         Exit::kWrong);
@@ -120,30 +119,24 @@ void AddFsckCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<FsckFlags>();
   flags->run.directory_option = "DIR";
   CLI::App* command = app.add_subcommand("fsck", "Check a shared file system for multi-instance queue managers");
-  command->add_option("DIR", flags->run.directory, "The shared directory, as the hosts see it")
-      ->required()
-      ->type_name("");
+  AddValue(*command, "DIR", "", flags->run.directory, "The shared directory, as the hosts see it")->required();
   AddAgentList(*command, flags->run.agents,
                "Agents, at least two (default: this machine alone, which tests nothing between hosts)");
   command->add_option("--level", flags->level, "Level of the checks: quick, standard or full")
       ->capture_default_str()
       ->check(OneOf({"quick", "standard", "full"}));
-  command->add_option("--only", flags->only, "Run only these checks")->type_name("CHECKS");
-  command->add_option("--lease", flags->lease, "An agent that receives no message for this long ends and cleans up")
-      ->capture_default_str()
-      ->type_name("TIME");
+  AddValue(*command, "--only", "CHECKS", flags->only, "Run only these checks");
+  AddValue(*command, "--lease", "TIME", flags->lease,
+           "An agent that receives no message for this long ends and cleans up")
+      ->capture_default_str();
   command->add_flag("--allow-commands", flags->allow_commands,
                     "Run the commands of the next three options, on this machine");
-  command
-      ->add_option("--kill-host", flags->kill_host,
-                   "Command that powers off the last host at once; {host} is its name in --hosts")
-      ->type_name("COMMAND");
-  command->add_option("--restore-host", flags->restore_host, "Command that starts that host and its agent again")
-      ->type_name("COMMAND");
-  command
-      ->add_option("--restart-server", flags->restart_server,
-                   "Command that resets the storage server, so that it loses its memory and restarts")
-      ->type_name("COMMAND");
+  AddValue(*command, "--kill-host", "COMMAND", flags->kill_host,
+           "Command that powers off the last host at once; {host} is its name in --hosts");
+  AddValue(*command, "--restore-host", "COMMAND", flags->restore_host,
+           "Command that starts that host and its agent again");
+  AddValue(*command, "--restart-server", "COMMAND", flags->restart_server,
+           "Command that resets the storage server, so that it loses its memory and restarts");
   AddJsonFlag(*command, flags->json);
   AddFullFlag(*command, flags->full)
       ->description("Print everything (default: what matters most, in at most 40 lines)")

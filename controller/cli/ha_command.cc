@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/command_line/command_line.h"
 #include "common/status_macros.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
@@ -51,8 +50,8 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
         return absl::OkStatus();
       }));
   const auto& faults = plan.ha().faults();
-  const bool commands = std::any_of(faults.begin(), faults.end(),
-                                    [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
+  const bool commands =
+      std::ranges::any_of(faults, [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
   if (commands && !flags.allow_commands && !flags.how.dry_run) {
     return absl::InvalidArgumentError(
         "the faults run commands on this machine (--do, --undo, ha.commands): read them (--dry-run shows "
@@ -71,9 +70,8 @@ int HaMain(const HaFlags& flags, CommandLine& line) {
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   const auto& faults = plan->ha().faults();
-  const bool reboots = std::any_of(faults.begin(), faults.end(), [](int fault) {
-    return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF;
-  });
+  const bool reboots = std::ranges::any_of(
+      faults, [](int fault) { return fault == v1::HA_FAULT_KIND_REBOOT || fault == v1::HA_FAULT_KIND_POWEROFF; });
   if (const LauncherKind& kind = access->launch.kind(); !kind.survives_reboot && reboots) {
     return PrintError(line,
                       absl::StrCat("--fault reboot and poweroff end an agent that --launch ", kind.name,
@@ -93,7 +91,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   AddResultsOption(*command, flags->how.out);
   // Each takes one value, so that it does not swallow what follows it.
   const auto add_commands = [command](const char* name, std::vector<std::string>& texts, const char* help) {
-    command->add_option(name, texts, help)->type_name("FAULT=COMMAND")->type_size(1)->expected(1)->take_all();
+    AddValue(*command, name, "FAULT=COMMAND", texts, help)->type_size(1)->expected(1)->take_all();
   };
   add_commands("--do", flags->dos, "Command that causes a fault; {host} is the victim");
   add_commands("--undo", flags->undos, "Command that ends the fault; both run without a shell; quotes group words");

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "common/command_line/command_line.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/app/agents.h"
@@ -16,7 +15,6 @@
 #include "controller/fleet/agent_trust.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
-#include "controller/plan/host_list.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/storage/host_text.h"
@@ -60,10 +58,8 @@ int HostsMain(const HostsFlags& flags, CommandLine& line) {
   std::optional<Interrupts> interrupts;
   if (flags.access.launch.kind().starts_agents()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err);
-  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
-      failure.has_value()) {
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers}))
     return PrintFailure(line, *failure);
-  }
   Fleet& fleet = agents.fleet();
   const std::vector<std::string> directories =
       flags.directory.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.directory};
@@ -98,7 +94,7 @@ void AddHostsCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<HostsFlags>();
   CLI::App* command = app.add_subcommand("hosts", "Show each host: agent, kernel, storage, clock");
   AddAgentList(*command, flags->agents, "Agents: a,b:7462,[::1]:7463,node[1-4]", "--hosts,HOSTS");
-  command->add_option("--dir", flags->directory, "Directory to describe on each host")->type_name("DIR");
+  AddValue(*command, "--dir", "DIR", flags->directory, "Directory to describe on each host");
   AddAccessFlags(*command, flags->access);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
@@ -128,23 +124,20 @@ int StorageMain(const StorageFlags& flags, CommandLine& line) {
   std::optional<Interrupts> interrupts;
   if (flags.access.launch.kind().starts_agents()) interrupts.emplace(events);
   AskedAgents agents(clock, events, line.err, false, "DIR");
-  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers});
-      failure.has_value()) {
+  if (auto failure = agents.Connect(flags.agents, flags.access, {flags.directory}, {kKeepLeftovers}))
     return PrintFailure(line, *failure);
-  }
   // A directory on a server that does not answer makes its agent wait; the others are shown.
   Fleet& fleet = agents.fleet();
   const std::vector<std::vector<std::string>> directories(fleet.size(), {agents.directory()});
-  if (auto failure = agents.Describe(directories, kAskTimeoutNs, kInterruptedAsking); failure.has_value()) {
+  if (auto failure = agents.Describe(directories, kAskTimeoutNs, kInterruptedAsking))
     return PrintFailure(line, *failure);
-  }
   std::vector<HostDirectory> hosts;
   for (const auto& host : fleet.hosts()) {
     if (host->description.ok()) hosts.push_back({host->label, host->description->directories(0)});
   }
   for (const std::string& text : TextOfStorages(hosts, *block_size_bytes)) line.out << text << '\n';
   line.out.flush();
-  if (auto failure = agents.CheckAnswers(); failure.has_value()) return PrintFailure(line, *failure);
+  if (auto failure = agents.CheckAnswers()) return PrintFailure(line, *failure);
   return static_cast<int>(Exit::kOk);
 }
 
@@ -154,11 +147,10 @@ void AddStorageCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<StorageFlags>();
   CLI::App* command =
       app.add_subcommand("storage", "Show a directory's storage stack and its risks for a recovery log");
-  command->add_option("DIR", flags->directory, "The directory, as the hosts see it")->required()->type_name("");
+  AddValue(*command, "DIR", "", flags->directory, "The directory, as the hosts see it")->required();
   AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
-  command->add_option("--bsize", flags->block_size, "Largest write that the log will make")
-      ->capture_default_str()
-      ->type_name("SIZE");
+  AddValue(*command, "--bsize", "SIZE", flags->block_size, "Largest write that the log will make")
+      ->capture_default_str();
   AddAccessFlags(*command, flags->access);
   command->footer(
       "The command writes nothing and examines only the directory's file system.\n"

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <ostream>
-#include <sstream>
 #include <streambuf>
 #include <string>
 #include <utility>
@@ -392,45 +390,35 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("mqldt", "Accept mqldt's options and print mqldt's output");
   auto flags = std::make_shared<MqldtFlags>();
   MqldtOptions& options = flags->options;
-  command->add_option("--bsize,-b", options.block_sizes, "Block sizes, each with K: 16K or 16K,32K")->type_name("LIST");
-  command
-      ->add_option("--dir,-d", options.dir,
-                   "Directory on the storage; with several queue managers their numbers are appended, and "
-                   "missing directories are created")
-      ->type_name("DIR")
+  AddValue(*command, "--bsize,-b", "LIST", options.block_sizes, "Block sizes, each with K: 16K or 16K,32K");
+  AddValue(*command, "--dir,-d", "DIR", options.dir,
+           "Directory on the storage; with several queue managers their numbers are appended, and "
+           "missing directories are created")
       ->capture_default_str();
-  command->add_option("--filePrefix,-f", options.file_prefix, "Prefix of the files' names")
-      ->type_name("TEXT")
+  AddValue(*command, "--filePrefix,-f", "TEXT", options.file_prefix, "Prefix of the files' names")
       ->capture_default_str();
-  command->add_option("--fileSize,-s", options.file_size_bytes, "Size of a file in bytes (LogFilePages x 4096)")
+  AddValue(*command, "--fileSize,-s", "BYTES", options.file_size_bytes, "Size of a file in bytes (LogFilePages x 4096)")
       ->check(WholeNumber(kLeastFile, kLargestFile, "bytes"))
-      ->type_name("BYTES")
       ->capture_default_str();
-  command->add_option("--numFiles,-n", options.num_files, "Files of a queue manager (LogPrimaryFiles)")
+  AddValue(*command, "--numFiles,-n", "N", options.num_files, "Files of a queue manager (LogPrimaryFiles)")
       ->check(NumberFrom(1U, LargestOfWorkload(v1::LogWorkload::kNumFilesFieldNumber)))
-      ->type_name("N")
       ->capture_default_str();
-  command->add_option("--duration,-t", options.duration_s, "Seconds for each block size")
+  AddValue(*command, "--duration,-t", "SECONDS", options.duration_s, "Seconds for each block size")
       ->check(NumberFrom(1U, 86'400U * 365))
-      ->type_name("SECONDS")
       ->capture_default_str();
   AddOutputFile(*command, "--csvFile,-c", options.csv_file, "Also write mqldt's CSV to this file");
-  command->add_option("--qm,-q", options.qm, "Queue managers, each in its own directory")
+  AddValue(*command, "--qm,-q", "N", options.qm, "Queue managers, each in its own directory")
       ->check(NumberFrom(1U, kMostQms))
-      ->type_name("N")
       ->capture_default_str();
-  command->add_option("--delay,-z", options.delay_us, "Pause after each write in microseconds")
+  AddValue(*command, "--delay,-z", "US", options.delay_us, "Pause after each write in microseconds")
       ->check(WholeNumber(0, kLongestDelayUs, "microseconds"))
-      ->type_name("US")
       ->capture_default_str();
-  command->add_option("--alignment,-a", options.alignment_bytes, "Alignment of the buffers: 0, or up to 4096 bytes")
-      ->check(NumberFrom(0U, kBufferAlignment))
-      ->type_name("BYTES");
-  command
-      ->add_option("--backgroundThreads,-p", options.background_threads,
-                   "Threads that each keep a CPU busy during the run")
+  AddValue(*command, "--alignment,-a", "BYTES", options.alignment_bytes,
+           "Alignment of the buffers: 0, or up to 4096 bytes")
+      ->check(NumberFrom(0U, kBufferAlignment));
+  AddValue(*command, "--backgroundThreads,-p", "N", options.background_threads,
+           "Threads that each keep a CPU busy during the run")
       ->check(NumberFrom(0U, 1024U))
-      ->type_name("N")
       ->capture_default_str();
   AddResultsOption(*command, flags->out);
   command->footer(

@@ -5,13 +5,13 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/command_line/command_line.h"
 #include "common/posix.h"
 #include "common/units.h"
+#include "controller/cli/command.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 
@@ -73,14 +73,13 @@ absl::Status CheckWritable(const std::string& option, const std::string& path) {
 
 CLI::Option* AddOutputFile(CLI::App& command, const std::string& names, std::string& path, const std::string& help) {
   const std::string option = names.substr(0, names.find(','));
-  return command.add_option(names, path, help)->type_name("FILE")->check([option](const std::string& given) {
+  return AddValue(command, names, "FILE", path, help)->check([option](const std::string& given) {
     return WhyNotWritable(given, option);
   });
 }
 
 CLI::Option* AddResultsOption(CLI::App& command, std::string& out) {
-  return command.add_option("--out", out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
-      ->type_name("DIR")
+  return AddValue(command, "--out", "DIR", out, "Directory for the results (default: plimsoll-results/<UTC time>-<id>)")
       ->check(WhyNoResults);
 }
 
@@ -116,9 +115,8 @@ CLI::Option* AddJsonFlag(CLI::App& command, bool& json) {
 }
 
 CLI::Option* AddSummaryFlag(CLI::App& command, std::string& summary) {
-  return command
-      .add_option("--summary", summary, "Print a short summary instead of the report: md (Markdown, for pull requests)")
-      ->type_name("FORMAT")
+  return AddValue(command, "--summary", "FORMAT", summary,
+                  "Print a short summary instead of the report: md (Markdown, for pull requests)")
       ->check(OneOf({"md"}));
 }
 
@@ -133,10 +131,8 @@ CLI::Option* AddJUnitFlag(CLI::App& command, std::string& junit) {
 }
 
 void ViewFlags::AddTo(CLI::App& command, const std::string& where) {
-  command
-      .add_option("--interval", interval_text,
-                  absl::StrCat("Print the figures of all hosts once per interval (whole seconds), ", where))
-      ->type_name("TIME");
+  AddValue(command, "--interval", "TIME", interval_text,
+           absl::StrCat("Print the figures of all hosts once per interval (whole seconds), ", where));
   // A flag, so that the value can only stand behind "=" and no argument is taken for it.
   command.add_flag(absl::StrCat("--histogram{", kHistogramRows, "}"), histogram_text,
                    "Show the latencies of each step as a histogram of this many rows (--histogram=60)");

@@ -109,20 +109,13 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
 void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-mq", "Make a plan from qm.ini and the output of amqsrua");
   auto flags = std::make_shared<FromMqFlags>();
-  command->add_option("--qm-ini", flags->qm_ini, "qm.ini of each queue manager; repeat for several")
-      ->type_name("FILE")
-      ->required();
-  command
-      ->add_option("--amqsrua", flags->amqsrua,
-                   "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
-                   "size and rate; repeat for several")
-      ->type_name("FILE");
-  command
-      ->add_option("--dir", flags->dir,
-                   "Directory for all queue managers, in place of each LogPath, which then may be missing")
-      ->type_name("DIR");
-  command->add_option("--qm-dirs", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
-      ->type_name("LIST")
+  AddValue(*command, "--qm-ini", "FILE", flags->qm_ini, "qm.ini of each queue manager; repeat for several")->required();
+  AddValue(*command, "--amqsrua", "FILE", flags->amqsrua,
+           "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
+           "size and rate; repeat for several");
+  AddValue(*command, "--dir", "DIR", flags->dir,
+           "Directory for all queue managers, in place of each LogPath, which then may be missing");
+  AddValue(*command, "--qm-dirs", "LIST", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
       ->expected(1)
       ->take_all();
   AddOutputFile(*command, "--out", flags->out, "Write the plan to this file instead of standard output");
@@ -130,10 +123,6 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
       "The plan's comments name the source of each value, and what is unknown (docs/from-mq.md).\n"
       "Example:\n  plimsoll plan from-mq --qm-ini /var/mqm/qmgrs/QM1/qm.ini --amqsrua log.txt > plan.yaml");
   command->callback([&line, flags] { line.action = [&line, flags] { return FromMqMain(*flags, line); }; });
-}
-
-std::string Counted(uint64_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
 // "2 hosts, 8 queue managers, 4 steps, 45s of writing", without a list of steps "2 hosts, 8 queue managers, at
@@ -145,7 +134,7 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
                         ", ", Counted(plan.ha().rounds(), "round"));
   }
   uint64_t qms = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) qms += EffectiveWorkload(plan, host).qm();
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) qms += workload.qm();
   // Each has its files on two hosts.
   if (HasPlacement(plan)) qms = static_cast<uint64_t>(plan.placement_size());
   const auto hosts = static_cast<uint64_t>(plan.hosts_size());
@@ -195,7 +184,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
     absl::StrAppend(&about, names.empty() ? " " : "; ", plan_of.name, ": ", plan_of.about);
     names.emplace_back(plan_of.name);
   }
-  example->add_option("--ready", *ready, about)->type_name("NAME")->check(OneOf(names))->excludes(accept_flag);
+  AddValue(*example, "--ready", "NAME", *ready, about)->check(OneOf(names))->excludes(accept_flag);
   example->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan example --ready nfs > accept.yaml");
   const auto placement = std::make_shared<bool>(false);
   example
@@ -206,8 +195,7 @@ void AddExample(CLI::App& plan, CommandLine& line) {
   example->callback([&line, accept, ready, placement] {
     line.action = [&line, accept, ready, placement] {
       const auto& plans = ReadyAcceptPlans();
-      const auto named =
-          std::find_if(plans.begin(), plans.end(), [&](const ReadyPlan& each) { return each.name == *ready; });
+      const auto named = std::ranges::find_if(plans, [&](const ReadyPlan& each) { return each.name == *ready; });
       line.out << (named != plans.end() ? named->text
                    : *accept            ? ExampleAcceptPlan()
                    : *placement         ? ExamplePlacement()
@@ -222,7 +210,7 @@ void AddCheck(CLI::App& plan, CommandLine& line) {
   CLI::App* check = plan.add_subcommand("check", "Check a plan and list its errors");
   check->footer("Example:\n  plimsoll plan check plan.yaml --dir /mnt/mqlog --bsize 4k,64k");
   const auto path = std::make_shared<std::string>();
-  check->add_option("file", *path, "The plan")->type_name("FILE")->required();
+  AddValue(*check, "file", "FILE", *path, "The plan")->required();
   const auto flags = std::make_shared<PlanFlags>(*check);
   check->callback(
       [&line, path, flags] { line.action = [&line, path, flags] { return CheckPlanFile(*path, *flags, line); }; });

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files.h"
-#include "common/posix.h"
 #include "common/status_macros.h"
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"
@@ -62,8 +61,7 @@ PlanFlags::PlanFlags(CLI::App& app, RunKind kind) : kind_(kind) {
 }
 
 void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CLI::App& app) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const FieldDescriptor& field = *message.field(i);
+  for (const FieldDescriptor& field : FieldsOf(message)) {
     const v1::FieldRule& rule = RuleOf(field);
     if (rule.flag().empty() || (kind_ == RunKind::kHa && rule.run_only())) continue;
     // Each part of an acceptance removes its files.
@@ -119,10 +117,10 @@ absl::Status CheckPlanKind(const v1::TestPlan& plan, RunKind kind, const std::st
 
 const FieldDescriptor* FindPlanOption(const std::string& name) {
   for (const Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
-    for (int i = 0; i < message->field_count(); ++i) {
-      const v1::FieldRule& rule = RuleOf(*message->field(i));
+    for (const FieldDescriptor& field : FieldsOf(*message)) {
+      const v1::FieldRule& rule = RuleOf(field);
       if (rule.flag().empty()) continue;
-      if (rule.flag() == name || absl::c_linear_search(rule.alias(), name)) return message->field(i);
+      if (rule.flag() == name || absl::c_linear_search(rule.alias(), name)) return &field;
     }
   }
   return nullptr;

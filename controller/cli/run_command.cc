@@ -2,16 +2,12 @@
 
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "common/command_line/command_line.h"
 #include "common/status_macros.h"
 #include "controller/app/runs.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/journal/results.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"

@@ -304,16 +304,15 @@ void AddTlsCommand(CLI::App& app, CommandLine& line) {
       tls->add_subcommand("init", "Create a private CA and a certificate for each host and the controller");
   init->add_option("DIR", flags->directory, "Directory for keys and certificates; if it has a CA, hosts are added")
       ->required();
-  init->add_option("--hosts", flags->hosts, "Hosts, as in `plimsoll run`; ports are ignored: a,10.0.0.1,node[1-4]")
-      ->required()
-      ->type_name("LIST");
-  init->add_option("--controller", flags->controller, "Name in the controller's certificate, for the agents' --allow")
+  AddValue(*init, "--hosts", "LIST", flags->hosts,
+           "Hosts, as in `plimsoll run`; ports are ignored: a,10.0.0.1,node[1-4]")
+      ->required();
+  AddValue(*init, "--controller", "NAME", flags->controller,
+           "Name in the controller's certificate, for the agents' --allow")
+      ->capture_default_str();
+  AddValue(*init, "--days", "N", flags->days, "Validity of the certificates")
       ->capture_default_str()
-      ->type_name("NAME");
-  init->add_option("--days", flags->days, "Validity of the certificates")
-      ->capture_default_str()
-      ->check(NumberFrom(1, kMaxDays))
-      ->type_name("N");
+      ->check(NumberFrom(1, kMaxDays));
   init->footer("Example:\n  plimsoll tls init certificates --hosts node[1-4],10.0.0.5 --controller ops");
   init->callback([flags, &line] { line.action = [flags, &line] { return Init(*flags, line); }; });
 }

@@ -20,6 +20,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -64,8 +65,7 @@ RunFact SetBy(std::set<std::string> options, RunFact fact) {
 }
 
 bool IsStated(const RunFact& fact, const StatedDifferences& stated) {
-  return std::any_of(fact.options.begin(), fact.options.end(),
-                     [&stated](const std::string& option) { return stated.count(option) > 0; });
+  return std::ranges::any_of(fact.options, [&stated](const std::string& option) { return stated.count(option) > 0; });
 }
 
 // A scalar as the plan spells it, with at most six digits of a number; empty where it is not given.
@@ -83,16 +83,12 @@ std::vector<RunFact> OptionFacts() {
     return !rule.unrelated_to_writes() && !rule.flag().empty();
   };
   const auto option = [](const FieldDescriptor& field) { return absl::StrCat("--", RuleOf(field).flag()); };
-  const google::protobuf::Descriptor& workload = *v1::LogWorkload::descriptor();
-  for (int i = 0; i < workload.field_count(); ++i) {
-    const FieldDescriptor& field = *workload.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*v1::LogWorkload::descriptor())) {
     if (!relevant(field)) continue;
     facts.push_back(
         OfHosts(option(field), "", [&field](const v1::HostReport& host) { return Spelled(host.workload(), field); }));
   }
-  const google::protobuf::Descriptor& plan = *v1::TestPlan::descriptor();
-  for (int i = 0; i < plan.field_count(); ++i) {
-    const FieldDescriptor& field = *plan.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
     if (field.is_repeated() || field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE || !relevant(field)) continue;
     facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
       const std::string text = Spelled(report.plan(), field);
@@ -264,9 +260,8 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
 // Parts of one run share its label, and its troubles.
 std::string LabelOfRun(const std::vector<SideInput>& sides, size_t side, size_t run) {
   const std::vector<RunInput>& runs = sides[side].runs;
-  const bool parts = std::all_of(runs.begin(), runs.end(), [&runs](const RunInput& one) {
-    return one.report.run().id() == runs.front().report.run().id();
-  });
+  const bool parts = std::ranges::all_of(
+      runs, [&runs](const RunInput& one) { return one.report.run().id() == runs.front().report.run().id(); });
   const std::string label = SideLabel(sides, side);
   return runs.size() == 1 || parts ? label : RunLabel(label, run + 1);
 }
@@ -374,9 +369,8 @@ std::string RunLabel(const std::string& side, size_t number) {
 absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
   std::set<std::string> options = {"hosts"};
   for (const google::protobuf::Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
-    for (int i = 0; i < message->field_count(); ++i) {
-      const std::string& flag = RuleOf(*message->field(i)).flag();
-      if (!flag.empty()) options.insert(flag);
+    for (const FieldDescriptor& field : FieldsOf(*message)) {
+      if (!RuleOf(field).flag().empty()) options.insert(RuleOf(field).flag());
     }
   }
   StatedDifferences stated;
@@ -410,7 +404,7 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
           absl::StrCat(run.source, ": not comparable: it is ", kind.noun, kind.not_comparable)));
     }
     const auto several = [](const v1::HostReport& host) { return host.more_mounts_size() > 0; };
-    if (std::any_of(run.report.hosts().begin(), run.report.hosts().end(), several)) {
+    if (std::ranges::any_of(run.report.hosts(), several)) {
       empty.Update(absl::FailedPreconditionError(absl::StrCat(
           run.source,
           ": not comparable: its queue managers wrote in several directories (--qm-dirs), where a fast one "
@@ -469,9 +463,7 @@ std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides) {
     const std::vector<RunInput>& runs = sides[side].runs;
     for (size_t run = 0; run < runs.size(); ++run) AddRunWarnings(runs[run], LabelOfRun(sides, side, run), troubles);
     std::set<std::string> seen;
-    troubles.erase(std::remove_if(troubles.begin(), troubles.end(),
-                                  [&seen](const std::string& text) { return !seen.insert(text).second; }),
-                   troubles.end());
+    std::erase_if(troubles, [&seen](const std::string& text) { return !seen.insert(text).second; });
   }
   return troubles;
 }
@@ -483,7 +475,7 @@ std::string DifferenceDoubt(const std::vector<SideInput>& sides, size_t side, ui
     bool lost = false;
     ForEachStep(sides[one], block_size_bytes, [&](size_t run, const v1::StepReport& step) {
       const auto& hosts = sides[one].runs[run].report.hosts();
-      bound = bound || absl::c_any_of(step.load(), [](const auto& load) { return !load.bottleneck().empty(); });
+      bound = bound || IsCpuBound(step);
       lost = lost || absl::c_any_of(hosts, [&step](const auto& host) { return LacksHost(step, host); });
     });
     const std::string label = SideLabel(sides, one);

@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/protocol.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/compare/compare_words.h"
 #include "controller/render/json.h"

@@ -43,24 +43,12 @@ class RunSeconds {
     for (const auto& [name, values] : columns_) columns.push_back({values, name != "writes"});
     const auto rows = static_cast<int>(seconds_.size());
     const std::vector<int> kept = ThinRows(columns, rows, limit, {});
-    json.Key("of");
-    json.Int(rows);
-    WritePacked("second", Rows(seconds_, kept), json);
-    for (const auto& [name, values] : columns_) WritePacked(name, Rows(values, kept), json);
-  }
-
-  static void WritePacked(const std::string& name, const Column& column, JsonWriter& json) {
-    json.Key(name);
-    json.String(PackColumn(column));
+    json.Key("of").Int(rows);
+    WritePacked("second", KeepRows(seconds_, kept), json);
+    for (const auto& [name, values] : columns_) WritePacked(name, KeepRows(values, kept), json);
   }
 
  private:
-  static Column Rows(const Column& column, const std::vector<int>& rows) {
-    Column kept;
-    for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
-    return kept;
-  }
-
   void AddSeries(const v1::SeriesReport& series) {
     std::set<uint32_t> irregular;
     for (const v1::IrregularRow& row : series.irregular()) irregular.insert(row.row());
@@ -124,8 +112,8 @@ void WriteRun(const v1::Report& report, uint64_t block_size_bytes, int row_limit
   }
   json.BeginObject();
   seconds.Write(row_limit, json);
-  RunSeconds::WritePacked("to_ns", to_ns, json);
-  RunSeconds::WritePacked("count", count, json);
+  WritePacked("to_ns", to_ns, json);
+  WritePacked("count", count, json);
   json.EndObject();
 }
 
@@ -184,8 +172,7 @@ std::string Title(const v1::Comparison& comparison) {
 void WriteTexts(const std::vector<std::pair<std::string, std::string>>& members, JsonWriter& json) {
   json.BeginObject();
   for (const auto& [key, text] : members) {
-    json.Key(key);
-    json.String(text);
+    json.Key(key).String(text);
   }
   json.EndObject();
 }
@@ -198,12 +185,9 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
   const size_t parts = std::max<size_t>(runs * static_cast<size_t>(comparison.block_sizes_size()), 1);
   JsonWriter json(/*compact=*/true);
   json.BeginObject();
-  json.Key("comparison");
-  WriteJson(comparison, json);
-  json.Key("title");
-  json.String(Title(comparison));
-  json.Key("figures");
-  json.BeginArray();
+  WriteJson(comparison, json.Key("comparison"));
+  json.Key("title").String(Title(comparison));
+  json.Key("figures").BeginArray();
   for (const ComparedFigure& one : ComparedFigures()) {
     WriteTexts({{"key", EnumName(*v1::Figure_descriptor(), one.figure)},
                 {"name", one.name},
@@ -211,19 +195,16 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
                json);
   }
   json.EndArray();
-  json.Key("findings");
-  json.BeginArray();
+  json.Key("findings").BeginArray();
   for (const NamedFinding& one : NamedFindings()) {
     WriteTexts({{"key", EnumName(*v1::Finding_descriptor(), one.finding)}, {"name", one.name}, {"tone", one.tone}},
                json);
   }
   json.EndArray();
-  json.Key("block_sizes");
-  json.BeginArray();
+  json.Key("block_sizes").BeginArray();
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
     json.BeginObject();
-    json.Key("runs");
-    json.BeginArray();
+    json.Key("runs").BeginArray();
     for (const SideInput& side : sides) {
       for (const RunInput& run : side.runs) {
         WriteRun(run.report, block_size.block_size_bytes(), row_limit / static_cast<int>(parts), json);

@@ -26,10 +26,6 @@ constexpr double kMicrosecondsBelowNs = 100'000;
 
 using Lines = std::vector<std::string>;
 
-void Append(const Lines& more, Lines& lines) {
-  lines.insert(lines.end(), more.begin(), more.end());
-}
-
 // Text of any length behind `indent` blanks, its first line behind `heading`.
 void AddWrapped(const std::string& heading, size_t indent, const std::string& text, Lines& lines) {
   std::string start = PadRight(heading, indent);
@@ -186,7 +182,7 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
                                          unit_ns == kNsPerMs ? " in ms" : " in us");
   const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + right.size());
   lines.push_back(title + PadLeft(right, width - DisplayWidth(title)));
-  Append(table.Lines(), lines);
+  AppendLines(table.Lines(), lines);
   if (comparison.has_paired()) {
     AddRounds(pair, first, lines);
   } else {

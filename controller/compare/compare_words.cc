@@ -97,10 +97,6 @@ std::string NeededInWords(uint32_t needed_seconds, const NamedFigures& first, co
 
 }  // namespace
 
-std::string Counted(uint64_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
-
 std::span<const ComparedFigure> ComparedFigures() {
   static constexpr ComparedFigure kComparedFigures[] = {
       {v1::FIGURE_IOPS, "IO/s", FigureFormat::kRate},   {v1::FIGURE_MB_PER_SECOND, "MB/s", FigureFormat::kThroughput},

@@ -15,9 +15,6 @@
 
 namespace plimsoll {
 
-// "1 run", "1,234 runs".
-std::string Counted(uint64_t count, const std::string& noun);
-
 // What is compared: how text and page call and spell it.
 struct ComparedFigure {
   v1::Figure figure;

@@ -1,7 +1,6 @@
 #include "controller/compare/report_json.h"
 
 #include <chrono>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>

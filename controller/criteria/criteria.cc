@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"

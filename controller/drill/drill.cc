@@ -16,15 +16,6 @@ constexpr int64_t kPollCommandNs = 20 * kNsPerMs;
 // For how long the analysis is waited for to show what a round has found.
 constexpr int64_t kShowRoundNs = 200 * kNsPerMs;
 
-std::vector<v1::LogWorkload> FilledWorkloads(const v1::TestPlan& plan) {
-  std::vector<v1::LogWorkload> workloads;
-  workloads.reserve(static_cast<size_t>(plan.hosts_size()));
-  for (size_t host = 0; host < static_cast<size_t>(plan.hosts_size()); ++host) {
-    workloads.push_back(HaFilledWorkload(plan, host));
-  }
-  return workloads;
-}
-
 }  // namespace
 
 Drill::Drill(Options options)
@@ -41,7 +32,7 @@ Drill::Drill(Options options)
       preparation_({.fleet = options_.fleet,
                     .driver = &driver_,
                     .plans = options_.host_plans,
-                    .workloads = FilledWorkloads(options_.plan)}),
+                    .workloads = HaFilledWorkloads(options_.plan)}),
       instances_(options_.fleet, &driver_, options_.log),
       pairs_(HaPairs(options_.plan)),
       random_(options_.plan.seed()) {
@@ -89,7 +80,7 @@ std::optional<Failure> Drill::CheckPairs() const {
     const Host& second = *options_.fleet->hosts()[pair.second];
     const auto sees = [](const Host& host, const Host& other) {
       const auto& seen = host.placed->visible_hosts();
-      return std::find(seen.begin(), seen.end(), other.label) != seen.end();
+      return std::ranges::find(seen, other.label) != seen.end();
     };
     if (sees(first, second) && sees(second, first)) continue;
     failure.lines.push_back(absl::StrCat(first.label, " and ", second.label,
@@ -104,8 +95,8 @@ std::string Drill::StartAll() {
   options_.say("starting the active instances");
   for (QueueManager& qm : queue_managers_) qm.active = instances_.Start(qm.number, pairs_[qm.pair].first);
   const auto all_write = [this] {
-    return std::all_of(queue_managers_.begin(), queue_managers_.end(),
-                       [](const QueueManager& qm) { return qm.active->writes || qm.active->ended; });
+    return std::ranges::all_of(queue_managers_,
+                               [](const QueueManager& qm) { return qm.active->writes || qm.active->ended; });
   };
   AwaitFor(options_.plan.hang_limit_ns(), all_write);
   if (std::string must = MustEnd(); !must.empty()) return must;
@@ -126,9 +117,8 @@ std::string Drill::AwaitReady() {
     return qm.active != nullptr && qm.standby != nullptr && qm.active->writes && !qm.active->ended &&
            qm.active->last_write >= since && qm.standby->waits && !qm.standby->granted && !qm.standby->ended;
   };
-  AwaitFor(options_.plan.hang_limit_ns(), [&] {
-    return std::all_of(queue_managers_.begin(), queue_managers_.end(), is_ready) || !WhyUnready().empty();
-  });
+  AwaitFor(options_.plan.hang_limit_ns(),
+           [&] { return std::ranges::all_of(queue_managers_, is_ready) || !WhyUnready().empty(); });
   if (std::string problem = Unready(); !problem.empty()) return problem;
   for (const QueueManager& qm : queue_managers_) {
     if (is_ready(qm)) continue;
@@ -160,12 +150,12 @@ std::string Drill::Unready() {
 }
 
 bool Drill::AnyTookOver() const {
-  return std::any_of(queue_managers_.begin(), queue_managers_.end(),
-                     [](const QueueManager& qm) { return qm.standby != nullptr && qm.standby->granted; });
+  return std::ranges::any_of(queue_managers_,
+                             [](const QueueManager& qm) { return qm.standby != nullptr && qm.standby->granted; });
 }
 
 bool Drill::GrantedTwice() const {
-  return std::any_of(queue_managers_.begin(), queue_managers_.end(), [](const QueueManager& qm) {
+  return std::ranges::any_of(queue_managers_, [](const QueueManager& qm) {
     return qm.standby != nullptr && qm.standby->granted && !qm.active->ended;
   });
 }
@@ -223,7 +213,7 @@ int64_t Drill::NextMomentNs() {
 std::string Drill::CauseFault(uint32_t round, v1::HaFaultKind fault, const std::vector<QueueManager*>& victims) {
   const v1::HaPlan& ha = options_.plan.ha();
   const auto taken_over = [](const QueueManager* qm) { return qm->standby->writes || qm->standby->ended; };
-  const auto all_taken = [&] { return std::all_of(victims.begin(), victims.end(), taken_over); };
+  const auto all_taken = [&] { return std::ranges::all_of(victims, taken_over); };
   if (fault == v1::HA_FAULT_KIND_HANG) return RunHang(victims);
   if (!NeedsCommands(fault)) {
     for (const QueueManager* qm : victims) {
@@ -245,9 +235,8 @@ std::string Drill::CauseFault(uint32_t round, v1::HaFaultKind fault, const std::
       return taken_over(qm) || (!qm->active->ended && qm->active->last_write > since);
     };
     const bool restart = fault == v1::HA_FAULT_KIND_SERVER_RESTART;
-    const bool over = AwaitFor(TakeoverWaitNs(ha), [&] {
-      return restart ? std::all_of(victims.begin(), victims.end(), writes_again) : all_taken();
-    });
+    const bool over = AwaitFor(TakeoverWaitNs(ha),
+                               [&] { return restart ? std::ranges::all_of(victims, writes_again) : all_taken(); });
     // Other faults are judged by the takeover that must follow.
     if (restart && !over && !left() && MustEnd().empty()) {
       problem = absl::StrCat("not every queue manager wrote again within ", FormatDuration(ha.takeover_limit_ns()));
@@ -260,13 +249,12 @@ std::string Drill::CauseFault(uint32_t round, v1::HaFaultKind fault, const std::
 
 std::string Drill::RunHang(const std::vector<QueueManager*>& victims) {
   for (const QueueManager* qm : victims) instances_.Hang(*qm->active);
-  AwaitFor(HangNs(options_.plan.ha()), [&] {
-    return std::any_of(victims.begin(), victims.end(), [](const QueueManager* qm) { return qm->standby->granted; });
-  });
+  AwaitFor(HangNs(options_.plan.ha()),
+           [&] { return std::ranges::any_of(victims, [](const QueueManager* qm) { return qm->standby->granted; }); });
   for (const QueueManager* qm : victims) instances_.Resume(*qm->active);
   const MonotonicNs resumed = clock_.Now();
   const bool goes_on = AwaitFor(options_.plan.ha().takeover_limit_ns(), [&] {
-    return std::all_of(victims.begin(), victims.end(), [&](const QueueManager* qm) {
+    return std::ranges::all_of(victims, [&](const QueueManager* qm) {
       return qm->active->last_write > resumed || qm->active->ended || qm->standby->writes;
     });
   });
@@ -325,7 +313,7 @@ void Drill::EndAll() {
       if (qm.*which != nullptr && !(qm.*which)->ended) instances_.End(*(qm.*which));
     }
     const auto over = [this, which] {
-      return std::all_of(queue_managers_.begin(), queue_managers_.end(), [&](const QueueManager& qm) {
+      return std::ranges::all_of(queue_managers_, [&](const QueueManager& qm) {
         return qm.*which == nullptr || (qm.*which)->ended || !instances_.IsThere((qm.*which)->host);
       });
     };
@@ -357,7 +345,7 @@ void Drill::ScanAll() {
     scans.push_back(instances_.Scan(qm.number, host));
   }
   driver_.PumpUntil([&] {
-    return driver_.interrupted() || std::all_of(scans.begin(), scans.end(), [this](const Instance* scan) {
+    return driver_.interrupted() || std::ranges::all_of(scans, [this](const Instance* scan) {
              return scan->ended || !instances_.IsThere(scan->host);
            });
   });
@@ -373,7 +361,7 @@ void Drill::ReleaseAll() {
   }
   options_.feed->Releasing();
   driver_.PumpUntil([this] {
-    return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [](const auto& host) {
+    return std::ranges::all_of(fleet_.hosts(), [](const auto& host) {
       return host->lost() || host->phase == Host::Phase::kGone || host->phase == Host::Phase::kKnown;
     });
   });

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
-#include "controller/render/plain_text.h"
 
 namespace plimsoll {
 namespace {
@@ -149,8 +148,7 @@ void Fleet::ListRunDirectories(const std::string& directory, int64_t timeout_ns)
 
 void Fleet::AwaitDescriptions(int64_t timeout_ns) {
   // Every call ends by itself, at the latest with its deadline.
-  while (!std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->described; }) &&
-         events_.interrupts() == 0) {
+  while (!std::ranges::all_of(hosts_, [](const auto& host) { return host->described; }) && events_.interrupts() == 0) {
     for (Event& event : events_.TakeUntil(clock_.Now() + timeout_ns)) Absorb(event);
   }
 }
@@ -187,8 +185,8 @@ void Fleet::ProbeAll(int count, int64_t timeout_ns) {
     host->client->Probe(count);
   }
   const MonotonicNs deadline = clock_.Now() + timeout_ns;
-  while (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->probing; }) &&
-         clock_.Now() < deadline && events_.interrupts() == 0) {
+  while (std::ranges::any_of(hosts_, [](const auto& host) { return host->probing; }) && clock_.Now() < deadline &&
+         events_.interrupts() == 0) {
     for (Event& event : events_.TakeUntil(deadline)) Absorb(event);
   }
 }

@@ -420,8 +420,7 @@ std::vector<std::string> ChecksThatDidNotPass(const v1::CheckReport& report, std
     for (const v1::CheckResult& check : report.checks()) {
       if (check.level() > report.level() || check.outcome() != outcome) continue;
       ++count;
-      auto same = std::find_if(by_reason.begin(), by_reason.end(),
-                               [&check](const auto& one) { return one.first == check.reason(); });
+      auto same = std::ranges::find_if(by_reason, [&check](const auto& one) { return one.first == check.reason(); });
       if (same == by_reason.end()) same = by_reason.insert(same, {check.reason(), {}});
       same->second.push_back(check.name());
     }
@@ -453,7 +452,7 @@ std::string BriefSentences(const std::string& heading, const std::vector<std::st
 }
 
 size_t CountOfLines(const std::string& text) {
-  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  return static_cast<size_t>(std::ranges::count(text, '\n'));
 }
 
 }  // namespace

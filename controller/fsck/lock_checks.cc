@@ -181,8 +181,7 @@ void JudgeHolds(FsckCheck& check, const std::vector<CheckedProcess>& processes,
       holds.push_back({CertainSpanOf(check, host, hold.granted_ns(), hold.released_ns()), host});
     }
   }
-  std::sort(holds.begin(), holds.end(),
-            [](const Hold& a, const Hold& b) { return a.held.earliest_ns < b.held.earliest_ns; });
+  std::ranges::sort(holds, [](const Hold& a, const Hold& b) { return a.held.earliest_ns < b.held.earliest_ns; });
   const Hold* before = nullptr;
   for (const Hold& hold : holds) {
     // Where the clocks' errors are longer than the hold, nothing is certain.

@@ -78,8 +78,7 @@ std::optional<Failure> FsckCourse::Begin() {
 
 bool FsckCourse::AwaitAll(Host::Phase phase) {
   const auto arrived = [&] {
-    return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(),
-                       [&](const auto& host) { return host->phase == phase; });
+    return std::ranges::all_of(fleet_.hosts(), [&](const auto& host) { return host->phase == phase; });
   };
   return driver_.PumpUntil([&] { return arrived() || !AllWell(); }) && AllWell();
 }
@@ -99,7 +98,7 @@ bool FsckCourse::Look() {
     for (const auto& host : fleet_.hosts()) message.mutable_look()->add_hosts(host->label);
     SendAll(message, Host::Phase::kLooking);
     if (!AwaitAll(Host::Phase::kPlaced)) return false;
-    const bool all = std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) {
+    const bool all = std::ranges::all_of(fleet_.hosts(), [&](const auto& host) {
       return host->placed.has_value() && host->placed->visible_hosts_size() >= static_cast<int>(fleet_.size());
     });
     if (all) return true;
@@ -140,10 +139,8 @@ std::vector<std::string> FsckCourse::End() {
   v1::ControllerMessage release;
   release.mutable_release();
   SendAll(release, Host::Phase::kReleasing);
-  driver_.PumpUntil([this] {
-    return std::none_of(fleet_.hosts().begin(), fleet_.hosts().end(),
-                        [](const auto& host) { return host->in_session(); });
-  });
+  driver_.PumpUntil(
+      [this] { return std::ranges::none_of(fleet_.hosts(), [](const auto& host) { return host->in_session(); }); });
   driver_.Close();
   return left_behind_;
 }
@@ -191,8 +188,8 @@ void FsckCourse::Lost(const Host& host, const std::string& reason) {
   // A fault comes before the end of its stream, and is the cause.
   if (expected_losses_.count(host.label) != 0) return;
   const std::string front = absl::StrCat(host.label, ": ");
-  const bool known = std::any_of(losses_.begin(), losses_.end(),
-                                 [&](const std::string& line) { return line.compare(0, front.size(), front) == 0; });
+  const bool known =
+      std::ranges::any_of(losses_, [&](const std::string& line) { return line.compare(0, front.size(), front) == 0; });
   if (!known) losses_.push_back(absl::StrCat(front, reason));
 }
 

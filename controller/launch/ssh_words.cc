@@ -4,7 +4,6 @@
 #include <array>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -84,7 +83,7 @@ bool IsFromSsh(const std::string& line) {
                                                    "Could not request ",
                                                    "@ ",
                                                    "command-line"};
-  if (std::any_of(kBegins.begin(), kBegins.end(), [&](const char* begin) { return absl::StartsWith(line, begin); })) {
+  if (std::ranges::any_of(kBegins, [&](const char* begin) { return absl::StartsWith(line, begin); })) {
     return true;
   }
   // "mqm@node1: Permission denied (publickey).", "/home/mqm/.ssh/config: line 3: Bad configuration option: x",
@@ -97,11 +96,9 @@ bool IsFromSsh(const std::string& line) {
 
 std::string CauseOf(const SshEvidence& evidence) {
   std::vector<std::string> lines = absl::StrSplit(evidence.errors, absl::ByAnyChar("\r\n"));
-  lines.erase(std::remove_if(lines.begin(), lines.end(), [](const std::string& line) { return !IsFromSsh(line); }),
-              lines.end());
+  std::erase_if(lines, [](const std::string& line) { return !IsFromSsh(line); });
   for (const Cause& cause : kCauses) {
-    if (std::none_of(lines.begin(), lines.end(),
-                     [&](const std::string& line) { return absl::StrContains(line, cause.text); })) {
+    if (std::ranges::none_of(lines, [&](const std::string& line) { return absl::StrContains(line, cause.text); })) {
       continue;
     }
     std::string words = cause.words;
@@ -120,8 +117,7 @@ HostFailure Fails(const std::string& name, Exit code, const std::string& words) 
 HostFailure DirectoryFailure(const std::string& name, const std::string& text, const std::vector<AgentRoot>& roots) {
   const size_t colon = text.rfind(": ");
   const std::string path = text.substr(0, colon);
-  const auto root =
-      std::find_if(roots.begin(), roots.end(), [&path](const AgentRoot& each) { return each.path == path; });
+  const auto root = std::ranges::find_if(roots, [&path](const AgentRoot& each) { return each.path == path; });
   const std::string option = root == roots.end() ? "" : root->option;
   const std::string why = colon == std::string::npos ? "" : text.substr(colon + 2);
   if (why == "No such file or directory") {

@@ -54,8 +54,8 @@ size_t Decisive(const std::vector<Judged>& judged) {
   const auto rank = [](const Judged& one) {
     return one.outcome == v1::OUTCOME_FAIL ? 2 : one.outcome == v1::OUTCOME_PASS ? 0 : 1;
   };
-  const auto worst = std::max_element(judged.begin(), judged.end(),
-                                      [&](const Judged& a, const Judged& b) { return rank(a) < rank(b); });
+  const auto worst =
+      std::ranges::max_element(judged, [&](const Judged& a, const Judged& b) { return rank(a) < rank(b); });
   return static_cast<size_t>(worst - judged.begin());
 }
 
@@ -233,8 +233,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
 }
 
 bool LimitAnalysis::IsGeneratorBound(const Step& step) {
-  return std::any_of(step.hosts.begin(), step.hosts.end(),
-                     [](const HostFact& host) { return !host.bottleneck.empty(); });
+  return std::ranges::any_of(step.hosts, [](const HostFact& host) { return !host.bottleneck.empty(); });
 }
 
 void LimitAnalysis::NameLateStarts(Step& step) const {
@@ -392,8 +391,8 @@ void LimitAnalysis::AddReasons(const v1::LimitReport& limit, std::vector<std::st
                           ? "No load was shown to meet the criteria, nor the lowest one to exceed them."
                           : absl::StrCat(limit.ended(), "."));
   } else if (limit.limit() == 0 && !limit.ended().empty()) {
-    const auto probes = static_cast<size_t>(std::count_if(
-        steps_.begin(), steps_.end(), [](const Step& step) { return step.point.purpose() == v1::STEP_PURPOSE_PROBE; }));
+    const auto probes = static_cast<size_t>(
+        std::ranges::count_if(steps_, [](const Step& step) { return step.point.purpose() == v1::STEP_PURPOSE_PROBE; }));
     reasons.push_back(absl::StrCat(
         limit.ended(), "; no lower load was held against the criteria",
         2 * probes <= steps_.size()

@@ -159,8 +159,7 @@ std::optional<StepFigure> StepParts::AverageIn(Series series, size_t places) {
 
 std::optional<StepFigure> StepParts::FigureOf(const std::string& criterion, int64_t measured_ns,
                                               const std::map<uint32_t, uint32_t>& storages) const {
-  const auto found =
-      std::find_if(cases_.begin(), cases_.end(), [&](const Case& one) { return one.criterion.text == criterion; });
+  const auto found = std::ranges::find_if(cases_, [&](const Case& one) { return one.criterion.text == criterion; });
   if (found == cases_.end()) return std::nullopt;
   std::map<std::pair<uint32_t, uint32_t>, Series> places;
   for (const auto& [writer, series] : found->writers) {

@@ -226,7 +226,7 @@ std::vector<size_t> MarksIn(std::string_view line) {
 
 // "1 publication of 12", "3 publications of 12".
 std::string OfPublications(uint64_t count, uint64_t all) {
-  return absl::StrCat(FormatCount(count), count == 1 ? " publication" : " publications", " of ", FormatCount(all));
+  return absl::StrCat(Counted(count, "publication"), " of ", FormatCount(all));
 }
 
 class AmqsruaReader {
@@ -484,8 +484,8 @@ class AmqsruaReader {
       if (count > 0) recording_.notes.push_back(absl::StrCat(OfPublications(count, all), " ", what));
     };
     if (lines_before_ > 0 && all > 0) {
-      recording_.notes.push_back(absl::StrCat(FormatCount(lines_before_), lines_before_ == 1 ? " line" : " lines",
-                                              " before the first publication left out"));
+      recording_.notes.push_back(
+          absl::StrCat(Counted(lines_before_, "line"), " before the first publication left out"));
     }
     note(unrecognised_, "that amqsrua itself did not recognise left out");
     note(without_interval_, "without an interval left out");

@@ -31,10 +31,6 @@ std::string Comment(const std::string& text) {
   return text.empty() ? "#\n" : absl::StrCat("# ", SanitizeForTerminal(text), "\n");
 }
 
-std::string CountOfThings(uint64_t count, const std::string& noun) {
-  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
-}
-
 // "1,202.31".
 std::string TwoDecimals(double value) {
   const auto hundredths = static_cast<uint64_t>(std::llround(std::min(value, 1e15) * 100));
@@ -87,9 +83,8 @@ class PlanMaker {
     PLIMSOLL_ASSIGN_OR_RETURN(v1::TestPlan plan, ReadPlan(plan_.yaml, "plan"));
     if (!HasDirectories()) plan.mutable_workload()->set_dir("/");
     PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, PlanPlaces()));
-    plan_.brief = absl::StrCat(CountOfThings(logs_.size(), "queue manager"), ", ",
-                               CountOfThings(largest_->primary_files, "extent"), " of ",
-                               FormatSizeForPeople(largest_->extent_bytes()), " each");
+    plan_.brief = absl::StrCat(Counted(logs_.size(), "queue manager"), ", ", Counted(largest_->primary_files, "extent"),
+                               " of ", FormatSizeForPeople(largest_->extent_bytes()), " each");
     if (busiest_ != nullptr) {
       absl::StrAppend(&plan_.brief, ", blocks of ", FormatSizeForPeople(block_bytes_), ", ", TwoDecimals(rate_),
                       " writes/s each");
@@ -358,7 +353,7 @@ class PlanMaker {
   }
 
   void AddKeys() {
-    std::string name = absl::StrCat("Load of ", CountOfThings(logs_.size(), "queue manager"));
+    std::string name = absl::StrCat("Load of ", Counted(logs_.size(), "queue manager"));
     if (busiest_ != nullptr) {
       const auto latency = busiest_->busiest.value(LogElement::kWriteLatency);
       absl::StrAppend(&name, " at 1x; ",

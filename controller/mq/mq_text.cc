@@ -99,8 +99,7 @@ std::string FromUtf16(std::string_view bytes, bool big_endian) {
 }
 
 bool IsAscii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return absl::ascii_isascii(static_cast<unsigned char>(c)); });
+  return std::ranges::all_of(text, [](char c) { return absl::ascii_isascii(static_cast<unsigned char>(c)); });
 }
 
 }  // namespace
@@ -260,8 +259,7 @@ std::string_view WithoutWords(std::string_view text, size_t words) {
 }
 
 bool HasWord(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); });
+  return std::ranges::any_of(text, [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); });
 }
 
 }  // namespace plimsoll

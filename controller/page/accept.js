@@ -5,12 +5,6 @@ plimsoll.page = (() => {
   const {el, format} = plimsoll;
   const {report, left_out: leftOut, warnings, configuration: settings} = plimsoll.readData();
   const NS = 1e9;
-  const VERDICTS = {
-    pass: ['good', '\u2713', 'PASS'],
-    fail: ['bad', '\u2717', 'FAIL'],
-    inconclusive: ['warn', '?', 'INCONCLUSIVE']
-  };
-  const verdict = (outcome) => VERDICTS[outcome] || VERDICTS.inconclusive;
   const nameOf = (run) => (run.part === 'storage' ? 'storage' : run.part + ', run ' + run.run);
   const sentences = (texts) =>
       el('ul', {class: 'sentences'}, texts.map((text) => el('li', {}, plimsoll.breakable(text))));
@@ -29,7 +23,7 @@ plimsoll.page = (() => {
             el('li', {}, 'plimsoll ' + report.version)));
 
   const outcome = () => {
-    const [tone, sign, word] = verdict(report.outcome);
+    const [tone, sign, word] = plimsoll.verdictOf(report.outcome);
     return el(
         'section', {class: 'verdict ' + tone, id: 'verdict', 'aria-label': 'Verdict'},
         el('div', {class: 'outcome'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, sign), el('h2', {}, word)),
@@ -44,11 +38,7 @@ plimsoll.page = (() => {
   const PAGES = {storage: 'storage.txt', fsck: 'fsck.txt', load: 'report.html', limit: 'report.html'};
   const linked = (run) =>
       (run.directory !== '' ? el('a', {href: run.directory + '/' + PAGES[run.part]}, nameOf(run)) : nameOf(run));
-  const result = (run) => {
-    if (!run.began) return el('span', {class: 'tag warn'}, '? DID NOT RUN');
-    const [tone, sign, word] = verdict(run.outcome);
-    return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
-  };
+  const result = (run) => (run.began ? plimsoll.tag(run.outcome) : el('span', {class: 'tag warn'}, '? DID NOT RUN'));
   const found = (run) => (run.differs === undefined ? run.result : 'its results are not those that were recorded');
   const parts = () => plimsoll.section(
       'parts', 'Parts',
@@ -111,12 +101,7 @@ plimsoll.page = (() => {
     return found.length === 0 ? null : plimsoll.section('notes', 'Notes', sentences(found));
   };
 
-  const signatures = () => plimsoll.section(
-      'signatures', 'Signatures',
-      el('div', {class: 'signatures'},
-         ['Tested by', 'Accepted by'].map((who) => el('div', {}, el('p', {}, who), el('ul', {}, [
-                                                        'Name', 'Date', 'Signature'
-                                                      ].map((field) => el('li', {}, el('span', {}, field))))))));
+  const signatures = () => plimsoll.section('signatures', 'Signatures', plimsoll.signatures());
 
   document.getElementById('top').append(heading());
   const content = [outcome(), parts(), spread(), limits(), configuration(), hosts(), notes(), signatures()];

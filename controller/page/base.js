@@ -34,6 +34,14 @@ plimsoll.el = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+// Makes an element of a picture. Children are elements or text.
+plimsoll.svg = (tag, attributes = {}, ...children) => {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
+
 // The value of a colour, or another token, of base.css as it is now.
 plimsoll.token = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
@@ -45,21 +53,13 @@ plimsoll.breakable = (text) => {
 
 // The mark of a series as its chart draws it: a line with its pattern of dashes, or an area. `one`: {color, dash}.
 plimsoll.swatch = (one, area = false) => {
-  const SVG = 'http://www.w3.org/2000/svg';
-  const picture = document.createElementNS(SVG, 'svg');
+  const {svg} = plimsoll;
   const [width, height] = [area ? 14 : 30, 12];
-  const attributes = {viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'swatch', 'aria-hidden': 'true'};
-  for (const [name, value] of Object.entries(attributes)) picture.setAttribute(name, value);
-  const shape = document.createElementNS(SVG, area ? 'rect' : 'path');
-  if (area) {
-    shape.setAttribute('width', width);
-    shape.setAttribute('height', height);
-  } else {
-    shape.setAttribute('d', 'M0 6H30');
-    if (one.dash) shape.setAttribute('stroke-dasharray', one.dash.join(' '));
-  }
+  const shape = area ? svg('rect', {width, height}) : svg('path', {d: 'M0 6H30'});
+  if (!area && one.dash) shape.setAttribute('stroke-dasharray', one.dash.join(' '));
+  const picture = svg(
+      'svg', {viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'swatch', 'aria-hidden': 'true'}, shape);
   picture.style.setProperty('--swatch', 'var(--' + one.color + ')');
-  picture.append(shape);
   return picture;
 };
 
@@ -175,15 +175,77 @@ plimsoll.announce = (text) => {
 
 // The name of the tool, with the ship's mark that it is named after.
 plimsoll.brand = () => {
-  const svg = (tag, attributes) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    return element;
-  };
-  const picture = svg('svg', {viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true', class: 'mark'});
-  picture.append(svg('circle', {cx: 16, cy: 16, r: 9.5}), svg('path', {d: 'M1 16H31'}));
+  const {svg} = plimsoll;
+  const picture =
+      svg('svg', {viewBox: '0 0 32 32', width: 26, height: 26, 'aria-hidden': 'true', class: 'mark'},
+          svg('circle', {cx: 16, cy: 16, r: 9.5}), svg('path', {d: 'M1 16H31'}));
   return plimsoll.el(
       'p', {class: 'brand'}, picture, 'Plimsoll', plimsoll.el('span', {class: 'soft'}, 'MQ log storage test'));
+};
+
+// How outcomes are shown: class, sign and word. What is none of them is inconclusive.
+plimsoll.verdictOf = (outcome) => {
+  const verdicts = {
+    pass: ['good', '\u2713', 'PASS'],
+    fail: ['bad', '\u2717', 'FAIL'],
+    inconclusive: ['warn', '?', 'INCONCLUSIVE'],
+    done: ['plain', '\u2013', 'COMPLETED'],
+  };
+  return verdicts[outcome] || verdicts.inconclusive;
+};
+
+// An outcome in a table.
+plimsoll.tag = (outcome) => {
+  const [tone, sign, word] = plimsoll.verdictOf(outcome);
+  return plimsoll.el('span', {class: 'tag ' + tone}, sign + ' ' + word);
+};
+
+// Where a test is signed on paper.
+plimsoll.signatures = () => {
+  const {el} = plimsoll;
+  const lines = () => el('ul', {}, ['Name', 'Date', 'Signature'].map((field) => el('li', {}, el('span', {}, field))));
+  return el(
+      'div', {class: 'signatures'},
+      ['Tested by', 'Accepted by'].map((who) => el('div', {}, el('p', {}, who), lines())));
+};
+
+// A list to choose from: choices as {name, value}. Calls `pick` with the value of the one that is chosen.
+plimsoll.picker = (label, choices, pick, id = null) => {
+  const {el} = plimsoll;
+  const select =
+      el('select', {id, change: () => pick(choices[select.selectedIndex].value)},
+         choices.map((choice) => el('option', {}, choice.name)));
+  return el('label', {class: 'pick'}, label, select);
+};
+
+// A button that is on or off.
+plimsoll.toggle = (name, on, change) => {
+  const button = plimsoll.el(
+      'button', {
+        type: 'button',
+        class: 'switch',
+        'aria-pressed': String(on),
+        click: () => {
+          const pressed = button.getAttribute('aria-pressed') !== 'true';
+          button.setAttribute('aria-pressed', String(pressed));
+          change(pressed);
+        }
+      },
+      name);
+  return button;
+};
+
+// A chart that can be replaced by another one in its place.
+plimsoll.slot = () => {
+  const place = plimsoll.el('div');
+  let chart = null;
+  const put = (next) => {
+    if (chart !== null) chart.destroy();
+    chart = next;
+    place.append(chart.element);
+    if (place.isConnected) chart.draw();
+  };
+  return {place, put, chart: () => chart};
 };
 
 // A titled part of the page.

@@ -246,12 +246,7 @@ plimsoll.Chart = class {
   // Labels the value at the last position of each series that is shown; series with the same value share a label.
   drawEnds(graph) {
     const {options} = this;
-    const svg = (tag, attributes, ...children) => {
-      const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-      element.append(...children);
-      return element;
-    };
+    const {svg} = plimsoll;
     if (this.ends === undefined) {
       this.ends = svg('svg', {class: 'ends', 'aria-hidden': 'true'});
       this.frame.append(this.ends);

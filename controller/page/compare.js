@@ -10,9 +10,6 @@ plimsoll.page = (() => {
   const state = {block: null, charts: [], sweep: []};
 
   const charts = () => plimsoll.chartsNow(state.charts);
-  const nav = () => {
-    plimsoll.linkSections(links, main);
-  };
 
   const showBlock = (block) => {
     for (const chart of charts()) chart.destroy();
@@ -22,14 +19,12 @@ plimsoll.page = (() => {
     const parts = [detail.figures(block, data), seconds.element, distribution.element];
     place.replaceChildren(...parts.filter((part) => part !== null));
     for (const chart of charts()) chart.draw();
-    nav();
+    plimsoll.linkSections(links, main);
   };
 
   const chooser = () => {
-    const select =
-        el('select', {id: 'block-chooser', change: () => showBlock(data.blocks[select.selectedIndex])},
-           data.blocks.map((block) => el('option', {}, block.name)));
-    return el('div', {class: 'bar'}, el('label', {class: 'pick'}, 'Block size', select));
+    const choices = data.blocks.map((block) => ({name: block.name, value: block}));
+    return el('div', {class: 'bar'}, plimsoll.picker('Block size', choices, showBlock, 'block-chooser'));
   };
 
   const build = () => {

@@ -2,15 +2,7 @@
 'use strict';
 
 plimsoll.compareDetail = (() => {
-  const {el, format, comparison: model} = plimsoll;
-  const SVG = 'http://www.w3.org/2000/svg';
-
-  const svg = (tag, attributes, text) => {
-    const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    if (text !== undefined) element.textContent = text;
-    return element;
-  };
+  const {el, svg, format, comparison: model} = plimsoll;
 
   // Ratios of an axis at the finest steps whose labels stay apart; 1 is always one of them. `at`: where a ratio lies.
   const ratioMarks = (low, high, at) => {
@@ -160,41 +152,16 @@ plimsoll.compareDetail = (() => {
   const seconds = (block) => {
     const last = Math.max(1, ...block.runs.flatMap((run) => run.second.map((second) => second + 1)));
     const range = new plimsoll.Range(0, last, (at) => format.elapsed(at, last < 10 ? 1 : 0), 0.5);
-    const place = el('div');
-    const state = {chart: null, name: 'iops', log: true};
-    const show = () => {
-      if (state.chart !== null) state.chart.destroy();
-      state.chart = overTime(block, state.name, state.log, range);
-      place.append(state.chart.element);
-      if (place.isConnected) state.chart.draw();
-    };
-    const names = Object.keys(model.FIGURES);
-    const select =
-        el('select', {
-          change: () => {
-            state.name = names[select.selectedIndex];
-            show();
-          }
-        },
-           names.map((name) => el('option', {}, model.FIGURES[name].name)));
-    const logSwitch =
-        el('button', {
-          type: 'button',
-          class: 'switch',
-          'aria-pressed': 'true',
-          click: () => {
-            state.log = !state.log;
-            logSwitch.setAttribute('aria-pressed', String(state.log));
-            show();
-          }
-        },
-           'Log axis for latencies');
-    show();
+    const {place, put, chart} = plimsoll.slot();
+    const state = {name: 'iops', log: true};
+    const show = (change) => put(overTime(block, Object.assign(state, change).name, state.log, range));
+    const choices = Object.entries(model.FIGURES).map(([value, {name}]) => ({name, value}));
+    const figurePicker = plimsoll.picker('Show', choices, (name) => show({name}));
+    const logSwitch = plimsoll.toggle('Log axis for latencies', true, (log) => show({log}));
+    show({});
     const element = plimsoll.section(
-        'seconds', 'Over time',
-        el('div', {class: 'controls'}, el('label', {class: 'pick'}, 'Show', select), logSwitch, range.toolbar('time')),
-        place);
-    return {element, chart: () => state.chart};
+        'seconds', 'Over time', el('div', {class: 'controls'}, figurePicker, logSwitch, range.toolbar('time')), place);
+    return {element, chart};
   };
 
   const distribution = (block) => {

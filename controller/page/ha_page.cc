@@ -79,18 +79,14 @@ class TakeoverColumns {
 
   void Write(JsonWriter& json) const {
     const auto names = [&json](const char* key, const NameNumbers& numbers) {
-      json.Key(key);
-      json.BeginArray();
+      json.Key(key).BeginArray();
       for (const std::string& name : numbers.names()) json.String(name);
       json.EndArray();
     };
     names("hosts", hosts_);
     names("faults", faults_);
     names("outcomes", outcomes_);
-    for (const auto& [name, column] : columns_) {
-      json.Key(name);
-      json.String(PackColumn(column));
-    }
+    for (const auto& [name, column] : columns_) WritePacked(name, column, json);
   }
 
  private:
@@ -119,18 +115,13 @@ void WriteHaPageData(const v1::HaReport& report, int limit, JsonWriter& json) {
     for (const v1::HaTakeoverReport& one : round.takeovers()) columns.Add(round, one);
   }
   json.BeginObject();
-  json.Key("report");
-  WriteJson(bare, json);
-  json.Key("takeovers");
-  json.BeginObject();
-  json.Key("of");
-  json.Int(count);
-  json.Key("worst");
-  json.Bool(worst);
+  WriteJson(bare, json.Key("report"));
+  json.Key("takeovers").BeginObject();
+  json.Key("of").Int(count);
+  json.Key("worst").Bool(worst);
   columns.Write(json);
   json.EndObject();
-  json.Key("pictures");
-  json.BeginArray();
+  json.Key("pictures").BeginArray();
   for (const v1::HaPicture& picture : report.pictures()) WriteJson(picture, json);
   json.EndArray();
   json.EndObject();

@@ -162,6 +162,10 @@ std::string PackColumn(const std::vector<int64_t>& values) {
   return absl::Base64Escape(bytes);
 }
 
+void WritePacked(const std::string& name, const std::vector<int64_t>& values, JsonWriter& json) {
+  json.Key(name).String(PackColumn(values));
+}
+
 std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int limit, const std::vector<int>& always) {
   if (rows <= limit) {
     std::vector<int> all(static_cast<size_t>(std::max(rows, 0)));
@@ -178,6 +182,13 @@ std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int 
     for (const ThinColumn& column : columns) AddExtremes(column, from, to, kept);
   }
   return {kept.begin(), kept.end()};
+}
+
+std::vector<int64_t> KeepRows(const std::vector<int64_t>& column, const std::vector<int>& rows) {
+  std::vector<int64_t> kept;
+  kept.reserve(rows.size());
+  for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
+  return kept;
 }
 
 }  // namespace plimsoll

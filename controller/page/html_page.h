@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/render/json.h"
+
 namespace plimsoll {
 
 struct HtmlPage {
@@ -48,6 +50,8 @@ inline constexpr int64_t kMaxPacked = (int64_t{1} << 51) - 1;
 // The differences from one value to the next, the first from 0, each as an unsigned number with the sign in its lowest
 // bit, seven bits a byte, low ones first; all of it as base64.
 std::string PackColumn(const std::vector<int64_t>& values);
+// As a member of an object.
+void WritePacked(const std::string& name, const std::vector<int64_t>& values, JsonWriter& json);
 
 // One column of a series.
 struct ThinColumn {
@@ -61,5 +65,7 @@ struct ThinColumn {
 // smallest or its largest value there; and the first row, the last one, and those in `always`, whatever the limit. The
 // kept rows are as they were: nothing is averaged.
 std::vector<int> ThinRows(const std::vector<ThinColumn>& columns, int rows, int limit, const std::vector<int>& always);
+// The values of those rows of a column.
+std::vector<int64_t> KeepRows(const std::vector<int64_t>& column, const std::vector<int>& rows);
 
 }  // namespace plimsoll

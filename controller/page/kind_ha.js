@@ -2,8 +2,8 @@
 'use strict';
 
 (() => {
-  const {el, format, haPicture} = plimsoll;
-  const {svg, PHASES} = haPicture;
+  const {el, svg, format, haPicture} = plimsoll;
+  const {PHASES} = haPicture;
   const NONE = -1;
   const COLUMNS = [
     'round', 'qm', 'fault', 'outcome', 'old_host', 'new_host', 'doubtful', 'lost', 'split_brain', 'released_late',
@@ -208,7 +208,7 @@
   const phaseTable = (report) => {
     const ranks = [['p90', 'p90_ns', 'p90_error_ns'], ['p99', 'p99_ns', 'p99_error_ns']].filter(
         ([, ns]) => report.phases.some((phase) => phase[ns] !== 0));
-    const table = plimsoll.table(
+    return plimsoll.table(
         'Takeovers over all rounds',
         [
           {title: 'Time', head: true}, {title: 'Takeovers'}, {title: 'Min', time: 'phase'},
@@ -222,7 +222,6 @@
             spanOf(phase.max), ...ranks.map(([, ns, error]) => (phase[ns] === 0 ? null : span(phase[ns], phase[error])))
           ];
         }));
-    return table;
   };
 
   const roundTable = (takeovers) => plimsoll.table(

@@ -3,19 +3,12 @@
 'use strict';
 
 plimsoll.haPicture = (() => {
-  const {el, format} = plimsoll;
+  const {svg, format} = plimsoll;
   const GUTTER = 58;
   const RIGHT = 14;
   const TOP = 46;
   const LANE = 78;
   const OTHER = 74;
-
-  const svg = (tag, attributes = {}, ...children) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  };
 
   // The phases of a takeover, in the order of time.
   const PHASES = [
@@ -308,5 +301,5 @@ plimsoll.haPicture = (() => {
     return image;
   };
 
-  return {svg, PHASES, STATES, lanes, others, phasesOf};
+  return {PHASES, STATES, lanes, others, phasesOf};
 })();

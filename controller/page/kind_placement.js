@@ -14,10 +14,6 @@
                                 plimsoll.listed(more > 0 ? [...names, 'and ' + more + ' more'] : names, ',');
   };
   const time = (step, name) => (columns.isKnown(step, name) ? step[name + '_ns'] : null);
-  const result = (step) => {
-    const [tone, sign, word] = plimsoll.summary.VERDICTS[step.outcome] || plimsoll.summary.VERDICTS.inconclusive;
-    return el('span', {class: 'tag ' + tone}, sign + ' ' + word);
-  };
 
   const table = ({steps}) => plimsoll.table(
       'Response times of all hosts; worst host: highest p99 (–: too few writes)',
@@ -29,7 +25,7 @@
       ],
       steps.map(
           (step) =>
-              [state(step), result(step), String(step.step), format.rate(step.asked_iops),
+              [state(step), plimsoll.tag(step.outcome), String(step.step), format.rate(step.asked_iops),
                step.max_ns > 0 ? format.rate(step.iops) : format.DASH, time(step, 'p50'), time(step, 'p99'),
                time(step, 'max'), step.worst_host || format.DASH, moved(step)]));
 

@@ -61,9 +61,7 @@ plimsoll.page = (() => {
 
   // Links to the parts that are there.
   const links = el('ul');
-  const nav = () => {
-    plimsoll.linkSections(links, main, ['verdict', 'key']);
-  };
+  const nav = () => plimsoll.linkSections(links, main, ['verdict', 'key']);
 
   const chooser = () => {
     if (steps.length < 2) return null;

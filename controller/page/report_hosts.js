@@ -2,14 +2,7 @@
 'use strict';
 
 plimsoll.hosts = (() => {
-  const {el, format} = plimsoll;
-
-  const svg = (tag, attributes, ...children) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    element.append(...children);
-    return element;
-  };
+  const {el, svg, format} = plimsoll;
 
   // When each host's last queue manager began after the first of all: a dot, and the bound of the clock error around
   // it.
@@ -39,24 +32,20 @@ plimsoll.hosts = (() => {
     const names = format.shortNames(hosts.map((host) => host.host), room);
     hosts.forEach((host, number) => {
       const y = row * number + 12;
-      const label = svg('text', {x: left - 10, y: y + 4, class: 'name'});
-      label.textContent = names[number];
-      label.append(svg('title', {}, host.host));
-      const value = svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'});
-      value.textContent = format.time(host.behind_ns);
       picture.append(
-          label, svg('line', {
+          svg('text', {x: left - 10, y: y + 4, class: 'name'}, names[number], svg('title', {}, host.host)),
+          svg('line', {
             x1: at(host.behind_ns - host.error_ns),
             x2: at(host.behind_ns + host.error_ns),
             y1: y,
             y2: y,
             class: 'bound'
           }),
-          svg('circle', {cx: at(host.behind_ns), cy: y, r: 4, class: 'dot'}), value);
+          svg('circle', {cx: at(host.behind_ns), cy: y, r: 4, class: 'dot'}),
+          svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'},
+              format.time(host.behind_ns)));
     });
-    const foot = svg('text', {x: at(0), y: base + 16, class: 'value middle'});
-    foot.textContent = 'first write';
-    picture.append(foot);
+    picture.append(svg('text', {x: at(0), y: base + 16, class: 'value middle'}, 'first write'));
     return picture;
   };
 
@@ -105,24 +94,21 @@ plimsoll.hosts = (() => {
 
   const facts = (report) => {
     if (report.hosts.length === 0) return null;
-    const rows = report.hosts.map((host) => {
-      return [
-        host.label, host.address, host.kernel,
-        format.count(host.usable_cpus) + (host.usable_cpus === host.cpus ? '' : ' of ' + format.count(host.cpus)),
-        format.amount(host.memory_bytes), host.version, host.clock ? host.clock.source : ''
-      ];
-    });
-    const mounts = report.hosts.flatMap((host) => plimsoll.model.mounts(host).map((mount) => {
-      return [
-        host.label, host.storage > 0 ? String(host.storage) : format.DASH, mount.dir, mount.fs_type || format.DASH,
-        mount.remote || mount.fs_source || '', mount.mount_options || '',
-        mount.direct             ? 'yes' :
-            mount.direct_refused ? 'refused: ' + mount.direct_refused :
-                                   'no',
-        mount.total_bytes > 0 ? format.amount(mount.free_bytes) + ' of ' + format.amount(mount.total_bytes) :
-                                format.DASH
-      ];
-    }));
+    const rows = report.hosts.map(
+        (host) =>
+            [host.label, host.address, host.kernel,
+             format.count(host.usable_cpus) + (host.usable_cpus === host.cpus ? '' : ' of ' + format.count(host.cpus)),
+             format.amount(host.memory_bytes), host.version, host.clock ? host.clock.source : '']);
+    const mounts = report.hosts.flatMap(
+        (host) => plimsoll.model.mounts(host).map(
+            (mount) =>
+                [host.label, host.storage > 0 ? String(host.storage) : format.DASH, mount.dir,
+                 mount.fs_type || format.DASH, mount.remote || mount.fs_source || '', mount.mount_options || '',
+                 mount.direct             ? 'yes' :
+                     mount.direct_refused ? 'refused: ' + mount.direct_refused :
+                                            'no',
+                 mount.total_bytes > 0 ? format.amount(mount.free_bytes) + ' of ' + format.amount(mount.total_bytes) :
+                                         format.DASH]));
     const troubles = [];
     for (const host of report.hosts) {
       if (host.lost) {

@@ -125,14 +125,14 @@ plimsoll.load = (() => {
       return unpacked;
     });
     const columns = COLUMNS.filter(([, name]) => samples.some((load) => name in load && load[name].length > 0));
-    const {place, put, chart} = plimsoll.timeCharts.slot();
+    const {place, put, chart} = plimsoll.slot();
     if (columns.length > 0) put(makeChart(step, range, samples, columns[0]));
     const warnings = loads.filter((load) => load.bottleneck)
                          .map((load) => el('p', {class: 'warning'}, load.host + ': ' + load.bottleneck));
     const element = plimsoll.section(
         'load', 'Host load', warnings,
         columns.length > 1 ? el('div', {class: 'controls'},
-                                plimsoll.timeCharts.picker(
+                                plimsoll.picker(
                                     'Show', columns.map((column) => ({name: column[0], value: column})),
                                     (column) => put(makeChart(step, range, samples, column)))) :
                              null,

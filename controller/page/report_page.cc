@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/units.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
@@ -61,18 +60,6 @@ Column Scaled(const google::protobuf::RepeatedField<double>& field, int rows, do
   return column;
 }
 
-Column Rows(const Column& column, const std::vector<int>& rows) {
-  Column kept;
-  kept.reserve(rows.size());
-  for (const int row : rows) kept.push_back(column[static_cast<size_t>(row)]);
-  return kept;
-}
-
-void WritePacked(const char* name, const Column& column, JsonWriter& json) {
-  json.Key(name);
-  json.String(PackColumn(column));
-}
-
 // What the share of `rows` in `limit` is, where all have `total` together.
 int Share(int rows, int64_t total, int limit) {
   if (total <= limit) return rows;
@@ -93,20 +80,16 @@ class PageData {
 
   std::string Write() {
     json_.BeginObject();
-    json_.Key("report");
-    WriteJson(WithoutColumns(), json_);
-    json_.Key("cause");
-    json_.String(PrimaryCause(report_.verdict()));
-    json_.Key("configuration");
-    json_.BeginArray();
+    WriteJson(WithoutColumns(), json_.Key("report"));
+    json_.Key("cause").String(PrimaryCause(report_.verdict()));
+    json_.Key("configuration").BeginArray();
     for (const ConfigurationRow& row : ConfigurationRows(report_)) {
       json_.BeginArray();
       for (const std::string& text : {row.label, row.option, row.value}) json_.String(text);
       json_.EndArray();
     }
     json_.EndArray();
-    json_.Key("steps");
-    json_.BeginArray();
+    json_.Key("steps").BeginArray();
     for (const v1::StepReport& step : report_.steps()) WriteStep(step);
     json_.EndArray();
     if (RunKindOf(report_) == RunKind::kHa) {
@@ -181,13 +164,11 @@ class PageData {
     json_.BeginObject();
     WriteTimes(step, step.block_size_bytes());
     if (step.has_response()) {
-      json_.Key("response");
-      json_.BeginObject();
+      json_.Key("response").BeginObject();
       WriteTimes(step.response(), step.block_size_bytes());
       json_.EndObject();
     }
-    json_.Key("load");
-    json_.BeginArray();
+    json_.Key("load").BeginArray();
     for (const v1::HostLoadReport& load : step.load()) WriteLoad(load);
     json_.EndArray();
     json_.EndObject();
@@ -196,18 +177,15 @@ class PageData {
   // Series and distributions of a step's service times, or of its response times.
   template <typename Times>
   void WriteTimes(const Times& times, uint64_t block_size_bytes) {
-    json_.Key("series");
-    json_.BeginArray();
+    json_.Key("series").BeginArray();
     const char* kept = "all";
     const std::set<uint32_t> seconds = WideSeconds(times.series(), kept);
     for (const v1::SeriesReport& series : times.series()) {
       if (shown_.count(&series) > 0) WriteSeries(block_size_bytes, series, seconds);
     }
     json_.EndArray();
-    json_.Key("kept");
-    json_.String(kept);
-    json_.Key("distributions");
-    json_.BeginArray();
+    json_.Key("kept").String(kept);
+    json_.Key("distributions").BeginArray();
     uint64_t left_out = 0;
     for (const v1::DistributionReport& distribution : times.distributions()) {
       if (distributions_.count(&distribution) == 0) {
@@ -222,19 +200,15 @@ class PageData {
       json_.EndObject();
     }
     json_.EndArray();
-    json_.Key("distributions_left_out");
-    json_.UInt(left_out);
+    json_.Key("distributions_left_out").UInt(left_out);
     WriteSeconds(times.seconds());
   }
 
   template <typename Scope>
   void WriteScope(const Scope& scope) {
-    json_.Key("kind");
-    json_.String(EnumName(*v1::ScopeKind_descriptor(), scope.kind()));
-    json_.Key("host");
-    json_.String(scope.host());
-    json_.Key("storage");
-    json_.UInt(scope.storage());
+    json_.Key("kind").String(EnumName(*v1::ScopeKind_descriptor(), scope.kind()));
+    json_.Key("host").String(scope.host());
+    json_.Key("storage").UInt(scope.storage());
   }
 
   static std::vector<ThinColumn> ThinColumns(const v1::SeriesReport& series) {
@@ -324,12 +298,9 @@ class PageData {
     for (const int row : kept) numbers.emplace(row, static_cast<uint32_t>(numbers.size()));
     json_.BeginObject();
     WriteScope(series);
-    json_.Key("qm");
-    json_.UInt(series.qm());
-    json_.Key("of");
-    json_.Int(rows);
-    json_.Key("irregular");
-    json_.BeginArray();
+    json_.Key("qm").UInt(series.qm());
+    json_.Key("of").Int(rows);
+    json_.Key("irregular").BeginArray();
     for (const v1::IrregularRow& irregular : series.irregular()) {
       const auto found = numbers.find(static_cast<int>(irregular.row()));
       if (found == numbers.end()) continue;
@@ -340,18 +311,18 @@ class PageData {
     json_.EndArray();
     const Column writes = ColumnOf(series.writes(), rows);
     const Column bytes = ColumnOf(series.bytes(), rows);
-    WritePacked("second", Rows(ColumnOf(series.second(), rows), kept), json_);
-    WritePacked("writes", Rows(writes, kept), json_);
+    WritePacked("second", KeepRows(ColumnOf(series.second(), rows), kept), json_);
+    WritePacked("writes", KeepRows(writes, kept), json_);
     const double block = static_cast<double>(block_size_bytes);
     const bool plain = std::equal(writes.begin(), writes.end(), bytes.begin(), [block](int64_t count, int64_t size) {
       return static_cast<double>(count) * block == static_cast<double>(size);
     });
-    if (!plain) WritePacked("bytes", Rows(bytes, kept), json_);
-    WritePacked("latency_sum_ns", Rows(ColumnOf(series.latency_sum_ns(), rows), kept), json_);
-    WritePacked("latency_max_ns", Rows(ColumnOf(series.latency_max_ns(), rows), kept), json_);
-    WritePacked("p50_ns", Rows(ColumnOf(series.p50_ns(), rows), kept), json_);
-    WritePacked("p99_ns", Rows(ColumnOf(series.p99_ns(), rows), kept), json_);
-    WritePacked("p99_9_ns", Rows(ColumnOf(series.p99_9_ns(), rows), kept), json_);
+    if (!plain) WritePacked("bytes", KeepRows(bytes, kept), json_);
+    WritePacked("latency_sum_ns", KeepRows(ColumnOf(series.latency_sum_ns(), rows), kept), json_);
+    WritePacked("latency_max_ns", KeepRows(ColumnOf(series.latency_max_ns(), rows), kept), json_);
+    WritePacked("p50_ns", KeepRows(ColumnOf(series.p50_ns(), rows), kept), json_);
+    WritePacked("p99_ns", KeepRows(ColumnOf(series.p99_ns(), rows), kept), json_);
+    WritePacked("p99_9_ns", KeepRows(ColumnOf(series.p99_9_ns(), rows), kept), json_);
     json_.EndObject();
   }
 
@@ -360,8 +331,7 @@ class PageData {
     const int entries = std::min(seconds.bucket_size(), seconds.count_size());
     if (rows == 0 || entries > second_buckets_left_) return;
     second_buckets_left_ -= entries;
-    json_.Key("seconds");
-    json_.BeginObject();
+    json_.Key("seconds").BeginObject();
     WritePacked("second", ColumnOf(seconds.second(), rows), json_);
     WritePacked("buckets", ColumnOf(seconds.buckets(), rows), json_);
     WritePacked("bucket", ColumnOf(seconds.bucket(), entries), json_);
@@ -394,12 +364,10 @@ class PageData {
     for (const Named& column : columns) thin.push_back({column.values, false});
     const std::vector<int> kept = ThinRows(thin, rows, Share(rows, load_rows_, limits_.load_rows), {});
     json_.BeginObject();
-    json_.Key("host");
-    json_.String(load.host());
-    json_.Key("of");
-    json_.Int(rows);
-    WritePacked("offset_ms", Rows(offsets, kept), json_);
-    for (const Named& column : columns) WritePacked(column.name, Rows(column.values, kept), json_);
+    json_.Key("host").String(load.host());
+    json_.Key("of").Int(rows);
+    WritePacked("offset_ms", KeepRows(offsets, kept), json_);
+    for (const Named& column : columns) WritePacked(column.name, KeepRows(column.values, kept), json_);
     json_.EndObject();
   }
 

@@ -21,12 +21,8 @@ plimsoll.sheet = (report, rows, steps, ha) => {
   const all = report.verdict ? report.verdict.criteria : [];
   const criteria = [...all].sort((a, b) => rank(a) - rank(b)).slice(0, MOST.criteria);
 
-  const outcome = (result) => {
-    const [tone, sign, word] = summary.VERDICTS[result.outcome] || summary.VERDICTS.inconclusive;
-    return el(
-        'span', {}, el('span', {class: 'tag ' + tone}, sign + ' ' + word),
-        result.value_text ? ' ' + result.value_text : '');
-  };
+  const outcome = (result) =>
+      el('span', {}, plimsoll.tag(result.outcome), result.value_text ? ' ' + result.value_text : '');
   const nameOf = (criterion) => el('span', {}, el('code', {}, cut(criterion.criterion)));
 
   const FIGURES = [
@@ -113,7 +109,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
 
   const judgement = () => {
     const judged = report.verdict;
-    const [tone, sign, word] = summary.VERDICTS[judged ? judged.outcome : 'done'] || summary.VERDICTS.inconclusive;
+    const [tone, sign, word] = plimsoll.verdictOf(judged ? judged.outcome : 'done');
     const reasons = [
       ...(judged && judged.remark ? [judged.remark] : []), ...(judged && judged.warnings ? judged.warnings : []),
       ...(judged ? summary.otherReasons(judged) : []),
@@ -179,12 +175,6 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                 rows.filter(([title]) => !['File system', 'Directory', 'Criteria'].includes(title)),
                 (value) => plimsoll.breakable(cut(value)))));
 
-  const signatures = () =>
-      el('div', {class: 'signatures'},
-         ['Tested by', 'Accepted by'].map((who) => el('div', {}, el('p', {}, who), el('ul', {}, [
-                                                        'Name', 'Date', 'Signature'
-                                                      ].map((field) => el('li', {}, el('span', {}, field)))))));
-
   const notes = () =>
       (report.notes.length === 0 ?
            null :
@@ -196,7 +186,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
          all.length > MOST.criteria ?
              el('p', {class: 'soft'}, more(all.length, MOST.criteria, 'criterion').replace('criterions', 'criteria')) :
              null,
-         configuration(), report.hosts.length === 0 ? null : [storage(), hosts()], notes(), signatures());
+         configuration(), report.hosts.length === 0 ? null : [storage(), hosts()], notes(), plimsoll.signatures());
   const element = el('div', {id: 'sheet', class: 'sheet'}, content);
 
   // Scales it to one page while the page is on paper.

@@ -117,21 +117,13 @@ plimsoll.stalls = (() => {
   const swatch = (name) => {
     const [, color, hatching] = known(name);
     const [width, height] = [24, 14];
-    const SVG = 'http://www.w3.org/2000/svg';
-    const make = (tag, attributes) => {
-      const element = document.createElementNS(SVG, tag);
-      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-      return element;
-    };
-    const picture = make('svg', {width, height, viewBox: '0 0 24 14', class: 'stall-swatch', 'aria-hidden': 'true'});
+    const {svg} = plimsoll;
+    const lines = strokes(hatching, width, height).map(([x1, y1, x2, y2]) => 'M' + x1 + ' ' + y1 + 'L' + x2 + ' ' + y2);
+    const picture =
+        svg('svg', {width, height, viewBox: '0 0 24 14', class: 'stall-swatch', 'aria-hidden': 'true'},
+            svg('rect', {width, height, class: 'shade'}), svg('path', {d: lines.join('')}),
+            svg('rect', {width, height: 3, class: 'top'}));
     picture.style.setProperty('--swatch', 'var(--' + color + ')');
-    picture.append(
-        make('rect', {width, height, class: 'shade'}), make('path', {
-          d: strokes(hatching, width, height)
-                 .map(([x1, y1, x2, y2]) => 'M' + x1 + ' ' + y1 + 'L' + x2 + ' ' + y2)
-                 .join('')
-        }),
-        make('rect', {width, height: 3, class: 'top'}));
     return picture;
   };
 

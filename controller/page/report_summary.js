@@ -4,13 +4,6 @@
 plimsoll.summary = (() => {
   const {el, format, model} = plimsoll;
 
-  const VERDICTS = {
-    pass: ['good', '\u2713', 'PASS'],
-    fail: ['bad', '\u2717', 'FAIL'],
-    inconclusive: ['warn', '?', 'INCONCLUSIVE'],
-    done: ['plain', '\u2013', 'COMPLETED'],
-  };
-
   // Hosts and queue managers in words.
   const size = (report) => {
     const qms = new Set(report.hosts.map((host) => (host.workload ? host.workload.qm : 0)));
@@ -43,13 +36,9 @@ plimsoll.summary = (() => {
   // Rows of a criterion: its worst value in each step, and the reason where it did not pass: [{row, reason}].
   const criterionRows = (criterion) => {
     const name = el('code', {}, criterion.criterion);
-    const row = (result, step) => {
-      const [tone, sign, word] = VERDICTS[result.outcome] || VERDICTS.inconclusive;
-      return [
-        el('span', {class: 'tag ' + tone}, sign + ' ' + word), name.cloneNode(true), step,
-        result.value_text || format.DASH, el('span', {class: 'whole'}, result.value_text ? where(result) : '')
-      ];
-    };
+    const row = (result, step) =>
+        [plimsoll.tag(result.outcome), name.cloneNode(true), step, result.value_text || format.DASH,
+         el('span', {class: 'whole'}, result.value_text ? where(result) : '')];
     const withReason = (result, step) => ({
       row: row(result, step),
       reason: [criterion.added ? 'added for the target rate' : '', result.reason].filter((one) => one).join('; ')
@@ -73,7 +62,7 @@ plimsoll.summary = (() => {
 
   const verdict = (report) => {
     const {verdict: judged} = report;
-    const [tone, sign, word] = VERDICTS[judged ? judged.outcome : 'done'] || VERDICTS.inconclusive;
+    const [tone, sign, word] = plimsoll.verdictOf(judged ? judged.outcome : 'done');
     const lines = [];
     for (const reason of judged ? otherReasons(judged) : []) lines.push(el('p', {}, reason));
     for (const host of lostBesides(report)) {
@@ -271,5 +260,5 @@ plimsoll.summary = (() => {
     ];
   };
 
-  return {heading, verdict, otherReasons, lostBesides, keyFigures, sweep, criterionRows, felt, where, VERDICTS};
+  return {heading, verdict, otherReasons, lostBesides, keyFigures, sweep, criterionRows, felt, where};
 })();

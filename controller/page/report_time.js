@@ -2,7 +2,7 @@
 'use strict';
 
 plimsoll.timeCharts = (() => {
-  const {el, format, model} = plimsoll;
+  const {el, format, model, picker, slot, toggle} = plimsoll;
   // More lines than this at once would be neither readable nor quick: of a stack the smallest are drawn as one, others
   // are hidden at first.
   const MOST_LINES = 24;
@@ -169,43 +169,6 @@ plimsoll.timeCharts = (() => {
     });
   };
 
-  // A chart that can be replaced by another one in its place.
-  const slot = () => {
-    const place = el('div');
-    let chart = null;
-    const put = (next) => {
-      if (chart !== null) chart.destroy();
-      chart = next;
-      place.append(chart.element);
-      if (place.isConnected) chart.draw();
-    };
-    return {place, put, chart: () => chart};
-  };
-
-  const picker = (label, choices, pick) => {
-    const select =
-        el('select', {change: () => pick(choices[select.selectedIndex].value)},
-           choices.map((choice) => el('option', {}, choice.name)));
-    return el('label', {class: 'pick'}, label, select);
-  };
-
-  // A button that is on or off.
-  const toggle = (name, on, change) => {
-    const button =
-        el('button', {
-          type: 'button',
-          class: 'switch',
-          'aria-pressed': String(on),
-          click: () => {
-            const pressed = button.getAttribute('aria-pressed') !== 'true';
-            button.setAttribute('aria-pressed', String(pressed));
-            change(pressed);
-          }
-        },
-           name);
-    return button;
-  };
-
   const throughputSection = (step, range) => {
     const {place, put, chart} = slot();
     const views = [{name: 'hosts, stacked', value: {scopes: step.hosts, stacked: true}}];
@@ -267,5 +230,5 @@ plimsoll.timeCharts = (() => {
     };
   };
 
-  return {timeRange, timeOptions, second, slot, picker, toggle, throughputSection, latencySection};
+  return {timeRange, timeOptions, throughputSection, latencySection};
 })();

@@ -35,8 +35,7 @@ constexpr double kLeastRandomWrites = 5 * 1750;
 // Writes per second that start at random; 0: none do.
 double RandomWritesPerSecond(const v1::TestPlan& plan) {
   double rate = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    const v1::LogWorkload workload = EffectiveWorkload(plan, host);
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) {
     if (workload.arrival() != v1::ARRIVAL_POISSON) return 0;
     if (!HasPlacement(plan)) rate += workload.rate_per_second() * workload.qm();
   }
@@ -97,10 +96,8 @@ uint32_t MostAtHome(const v1::TestPlan& plan) {
 bool HasClosedLoop(const v1::TestPlan& plan) {
   const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
   const bool search = HasPart(plan, v1::ACCEPT_PART_LIMIT) && plan.limit().over() == v1::LIMIT_OVER_QM;
-  for (int host = 0; (load || search) && !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
-    if (EffectiveWorkload(plan, host).rate_per_second() <= 0) return true;
-  }
-  return false;
+  const auto unpaced = [](const v1::LogWorkload& workload) { return workload.rate_per_second() <= 0; };
+  return (load || search) && !HasPlacement(plan) && std::ranges::any_of(EffectiveWorkloads(plan), unpaced);
 }
 
 // Whether each step has a criterion that a single long write fails.
@@ -146,9 +143,7 @@ v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan) {
   v1::TestPlan search = plan;
   // Whatever other section there is belongs to the load.
-  const google::protobuf::Descriptor& type = *v1::TestPlan::descriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *type.field(i);
+  for (const google::protobuf::FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
     if (RuleOf(field).section() && field.number() != v1::TestPlan::kLimitFieldNumber) {
       search.GetReflection()->ClearField(&search, &field);
     }
@@ -248,10 +243,9 @@ std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
     add(PlanKey(absl::StrCat("placement[", number + 1, "].dir")), kOneDirectory, PlanKey("workload.dir"));
     break;
   }
-  for (int host = 0; !placed && host < std::max(1, plan.hosts_size()); ++host) {
-    if (EffectiveWorkload(plan, host).qm_dirs().empty()) continue;
+  const auto lists_dirs = [](const v1::LogWorkload& workload) { return !workload.qm_dirs().empty(); };
+  if (!placed && std::ranges::any_of(EffectiveWorkloads(plan), lists_dirs)) {
     add(PlanKey("workload.qm_dirs"), kOneDirectory, PlanKey("workload.dir"));
-    break;
   }
   for (int host = 0; HasPart(plan, v1::ACCEPT_PART_FSCK) && host < plan.hosts_size(); ++host) {
     const std::string dir = EffectiveWorkload(plan, host).dir();

@@ -6,14 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/histogram.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
-#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/report/run_kind.h"
 
@@ -52,9 +50,7 @@ class CriteriaChecker {
  public:
   explicit CriteriaChecker(const v1::TestPlan& plan) : plan_(plan), step_ns_(plan.duration_ns()) {
     // The queue managers of a placement have rates of their own.
-    for (int host = 0; !HasPlacement(plan) && host < std::max(1, plan.hosts_size()); ++host) {
-      workloads_.push_back(EffectiveWorkload(plan, host));
-    }
+    if (!HasPlacement(plan)) workloads_ = EffectiveWorkloads(plan);
     // The answer of a search is measured for longer.
     step_ns_ = std::max(step_ns_, plan.limit().hold_ns());
   }

@@ -400,12 +400,14 @@ v1::HostPlan MakeHaHostPlan(const v1::TestPlan& plan, size_t host, const std::ve
   return of;
 }
 
-v1::LogWorkload HaFilledWorkload(const v1::TestPlan& plan, size_t host) {
-  v1::LogWorkload workload = EffectiveWorkload(plan, static_cast<int>(host));
-  uint32_t qms = 0;
-  for (const HaPair& pair : HaPairs(plan)) qms += pair.first == host ? pair.qms : 0;
-  workload.set_qm(qms);
-  return workload;
+std::vector<v1::LogWorkload> HaFilledWorkloads(const v1::TestPlan& plan) {
+  std::vector<v1::LogWorkload> workloads = EffectiveWorkloads(plan);
+  for (v1::LogWorkload& workload : workloads) workload.set_qm(0);
+  for (const HaPair& pair : HaPairs(plan)) {
+    v1::LogWorkload& first = workloads[pair.first];
+    first.set_qm(first.qm() + pair.qms);
+  }
+  return workloads;
 }
 
 constinit const PlanKind kHaPlanKind{.kind = RunKind::kHa,

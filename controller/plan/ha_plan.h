@@ -63,6 +63,6 @@ v1::HostPlan MakeHaHostPlan(const v1::TestPlan& plan, size_t host, const std::ve
                             const std::string& run_id, const std::string& run_token, int64_t frame_interval_ns);
 
 // What each host fills: the plan's workload of it, with as many queue managers as it makes the files of.
-v1::LogWorkload HaFilledWorkload(const v1::TestPlan& plan, size_t host);
+std::vector<v1::LogWorkload> HaFilledWorkloads(const v1::TestPlan& plan);
 
 }  // namespace plimsoll

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
@@ -35,7 +34,7 @@ void FillLimitDefaults(v1::TestPlan& plan) {
 // The first step: what the storage takes for a write before a search has loaded it.
 v1::LogStep FirstProbe(const v1::TestPlan& plan) {
   double writers = 0;
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) writers += EffectiveWorkload(plan, host).qm();
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) writers += workload.qm();
   v1::LogStep step;
   step.set_block_size_bytes(plan.block_size_bytes(0));
   step.set_duration_ns(std::min(plan.duration_ns(), kFirstProbeNs));

@@ -5,9 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"

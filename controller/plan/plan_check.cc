@@ -24,7 +24,6 @@
 namespace plimsoll {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Workload = v1::LogWorkload;
@@ -85,9 +84,7 @@ class Checker {
   // Each value by its own rule; a plan may come from elsewhere than from our readers. `section` begins the keys of the
   // message: "workload."; empty: it is the plan's own, or an element of a list.
   void CheckRanges(const Message& message, const std::string& section, const std::string& where) {
-    const Descriptor& type = *message.GetDescriptor();
-    for (int i = 0; i < type.field_count(); ++i) {
-      const FieldDescriptor& field = *type.field(i);
+    for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
       for (int n = 0; n < CountOf(field, message); ++n) {
         if (KindOf(field) != ValueKind::kMessage) {
           const auto value = ParseValue(field, FormatValue(field, message, n));

@@ -3,13 +3,11 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "common/protocol.h"
-#include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
@@ -20,14 +18,10 @@
 namespace plimsoll {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 
 void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
-  const Descriptor& type = *own.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*own.GetDescriptor())) {
     const int count = CountOf(field, own);
     if (count == 0 || CountOf(field, common) != count) continue;
     bool equal = true;
@@ -110,11 +104,16 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
   return workload;
 }
 
+std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan) {
+  std::vector<v1::LogWorkload> workloads;
+  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) workloads.push_back(EffectiveWorkload(plan, host));
+  return workloads;
+}
+
 bool MeasuresParts(const v1::TestPlan& plan) {
-  for (int host = 0; host < std::max(1, plan.hosts_size()); ++host) {
-    if (EffectiveWorkload(plan, host).sync() == v1::SYNC_MODE_FDATASYNC) return true;
-  }
-  return false;
+  return std::ranges::any_of(EffectiveWorkloads(plan), [](const v1::LogWorkload& workload) {
+    return workload.sync() == v1::SYNC_MODE_FDATASYNC;
+  });
 }
 
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {

@@ -33,6 +33,8 @@ std::vector<std::string> PairHosts(const std::string& pair);
 // `host_index` counts plan.hosts(); 0 where the plan has no hosts. With a placement it has as many queue managers as
 // the placement has at home or on standby there.
 v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
+// That of each host in turn; of this machine where the plan has no hosts.
+std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan);
 
 // Whether a sync follows each write of some host (sync fdatasync), so that the two parts of a write are measured.
 bool MeasuresParts(const v1::TestPlan& plan);

@@ -56,8 +56,7 @@ class ExampleWriter {
   // an example, since the same message is shown in full elsewhere.
   void Write(const Descriptor& message, int indent, bool in_list, bool brief) {
     bool first = true;
-    for (int i = 0; i < message.field_count(); ++i) {
-      const FieldDescriptor& field = *message.field(i);
+    for (const FieldDescriptor& field : FieldsOf(message)) {
       if (brief && RuleOf(field).example().empty()) continue;
       if (RuleOf(field).section() && sections_.count(field.message_type()) == 0) continue;
       WriteField(field, indent, in_list && first, in_list);
@@ -153,9 +152,6 @@ std::string ExampleAcceptPlan() {
 }
 
 namespace {
-
-using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
 
 constexpr char kReferenceHead[] = R"(# Plans
 
@@ -320,7 +316,7 @@ std::string Row(const FieldDescriptor& field) {
 std::string Table(const Descriptor& message) {
   std::string table =
       "\n| Key | Option | Value | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- | --- |\n";
-  for (int i = 0; i < message.field_count(); ++i) table += Row(*message.field(i));
+  for (const FieldDescriptor& field : FieldsOf(message)) table += Row(field);
   return table;
 }
 
@@ -329,8 +325,7 @@ std::string Sections() {
   for (const PlanKind* const kind : kPlanKinds) {
     const FieldDescriptor& field = *FindField(*v1::TestPlan::descriptor(), FactsOf(kind->kind).section);
     absl::StrAppend(&text, "\n## Keys of `", FieldKey(field), "`\n", kind->reference, Table(*field.message_type()));
-    for (int i = 0; i < field.message_type()->field_count(); ++i) {
-      const FieldDescriptor& below = *field.message_type()->field(i);
+    for (const FieldDescriptor& below : FieldsOf(*field.message_type())) {
       if (below.message_type() == nullptr) continue;
       absl::StrAppend(&text, "\n## Keys of `", FieldKey(below), "` in `", FieldKey(field), "`\n",
                       Table(*below.message_type()));

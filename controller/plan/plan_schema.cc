@@ -38,8 +38,7 @@ std::string WithRange(const std::string& what, const FieldDescriptor& field) {
 
 std::vector<std::string> FieldKeys(const Descriptor& message) {
   std::vector<std::string> keys;
-  keys.reserve(static_cast<size_t>(message.field_count()));
-  for (int i = 0; i < message.field_count(); ++i) keys.push_back(FieldKey(*message.field(i)));
+  for (const FieldDescriptor& field : FieldsOf(message)) keys.push_back(FieldKey(field));
   return keys;
 }
 
@@ -55,8 +54,8 @@ PlanKey::PlanKey(const std::string& path) : key(path), text(path) {
 }
 
 const FieldDescriptor* FindField(const Descriptor& message, const std::string& key) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    if (FieldKey(*message.field(i)) == key) return message.field(i);
+  for (const FieldDescriptor& field : FieldsOf(message)) {
+    if (FieldKey(field) == key) return &field;
   }
   return nullptr;
 }
@@ -99,17 +98,14 @@ std::string Summary(const FieldDescriptor& field) {
 }
 
 const FieldDescriptor* SectionField(const Descriptor& message) {
-  const Descriptor& plan = *v1::TestPlan::descriptor();
-  for (int i = 0; i < plan.field_count(); ++i) {
-    if (plan.field(i)->message_type() == &message && !plan.field(i)->is_repeated()) return plan.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
+    if (field.message_type() == &message && !field.is_repeated()) return &field;
   }
   return nullptr;
 }
 
 namespace {
 
-using google::protobuf::EnumDescriptor;
-using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
@@ -324,9 +320,7 @@ int CountOf(const FieldDescriptor& field, const Message& message) {
 
 // Lists of messages get none: each of their elements stands for itself.
 void FillMessage(Message& message) {
-  const Descriptor& type = *message.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
     if (KindOf(field) == ValueKind::kMessage) {
       if (field.is_repeated() || (RuleOf(field).section() && CountOf(field, message) == 0)) continue;
       FillMessage(*message.GetReflection()->MutableMessage(&message, &field));

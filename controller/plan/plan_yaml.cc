@@ -32,9 +32,7 @@ using google::protobuf::Message;
 
 // Values by key, "workload.qm"; those of lists of messages as one.
 void CollectValues(const Message& message, const std::string& prefix, std::map<std::string, std::string>& values) {
-  const auto& type = *message.GetDescriptor();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
     const std::string key = absl::StrCat(prefix, FieldKey(field));
     if (KindOf(field) == ValueKind::kMessage && !field.is_repeated()) {
       CollectValues(message.GetReflection()->GetMessage(message, &field), absl::StrCat(key, "."), values);
@@ -125,8 +123,6 @@ std::vector<std::string> PlanPlaces::Locate(const std::vector<PlanProblem>& prob
 namespace {
 
 using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int kIndent = 2;
@@ -152,10 +148,8 @@ class PlanWriter {
  public:
   // Writes the fields that are set.
   void Write(const Message& message, int indent) {
-    const Descriptor& type = *message.GetDescriptor();
     const Reflection& reflection = *message.GetReflection();
-    for (int i = 0; i < type.field_count(); ++i) {
-      const FieldDescriptor& field = *type.field(i);
+    for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
       const int count = CountOf(field, message);
       if (count == 0) continue;
       const std::string head = absl::StrCat(std::string(static_cast<size_t>(indent), ' '), FieldKey(field), ":");
@@ -227,10 +221,6 @@ std::string WritePlan(const v1::TestPlan& plan) {
 
 namespace {
 
-using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-
 std::string KindWord(YamlNode::Kind kind) {
   switch (kind) {
     case YamlNode::Kind::kNull:
@@ -252,12 +242,9 @@ std::string ExpectedFor(const FieldDescriptor& field) {
 
 // Key of the field that has `word` as its flag or as another spelling of it; empty where there is none.
 std::string KeyOfFlag(const Descriptor& message, const std::string& word) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const v1::FieldRule& rule = RuleOf(*message.field(i));
-    if (rule.flag() == word) return FieldKey(*message.field(i));
-    for (const std::string& alias : rule.alias()) {
-      if (alias == word) return FieldKey(*message.field(i));
-    }
+  for (const FieldDescriptor& field : FieldsOf(message)) {
+    const v1::FieldRule& rule = RuleOf(field);
+    if (rule.flag() == word || absl::c_linear_search(rule.alias(), word)) return FieldKey(field);
   }
   return "";
 }
@@ -265,14 +252,12 @@ std::string KeyOfFlag(const Descriptor& message, const std::string& word) {
 // "'block_size' is a key of the plan itself", for a key or an option's name in the wrong place; empty if no place has
 // it.
 std::string HomeOf(const std::string& word) {
-  const Descriptor& plan = *v1::TestPlan::descriptor();
   const auto key_of = [&word](const Descriptor& type) {
     return FindField(type, word) != nullptr ? word : KeyOfFlag(type, word);
   };
-  if (const std::string key = key_of(plan); !key.empty())
+  if (const std::string key = key_of(*v1::TestPlan::descriptor()); !key.empty())
     return absl::StrCat("'", key, "' is a key of the plan itself");
-  for (int i = 0; i < plan.field_count(); ++i) {
-    const FieldDescriptor& field = *plan.field(i);
+  for (const FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
     if (KindOf(field) != ValueKind::kMessage) continue;
     const std::string key = key_of(*field.message_type());
     if (!key.empty()) return absl::StrCat("'", key, "' is a key of ", FieldKey(field));

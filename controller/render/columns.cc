@@ -1,6 +1,5 @@
 #include "controller/render/columns.h"
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/render/csv.h"
@@ -286,15 +285,11 @@ void FigureTable::AddCells(const v1::ScopeReport& scope, const LatencyUnit& unit
 
 std::string ColumnsJson() {
   JsonWriter json(/*compact=*/true);
-  const auto text = [&json](const char* key, const std::string& value) {
-    json.Key(key);
-    json.String(value);
-  };
+  const auto text = [&json](const char* key, const std::string& value) { json.Key(key).String(value); };
   json.BeginObject();
   for (const ColumnGroup* const group : {&kWriteColumns, &kThroughputColumns, &kLatencyColumns, &kTimeColumns,
                                          &kBandwidthColumns, &kRateColumns, &kResponseColumns}) {
-    json.Key(group->name);
-    json.BeginArray();
+    json.Key(group->name).BeginArray();
     for (const FigureColumn& column : group->columns) {
       if (!column.IsIn(kPageTable | kPageSummary)) continue;
       json.BeginObject();
@@ -303,22 +298,18 @@ std::string ColumnsJson() {
       text("title", column.heading);
       text("format", FigureFormatName(column.format));
       text("help", column.help);
-      json.Key("table");
-      json.Bool(column.IsIn(kPageTable));
-      json.Key("summary");
-      json.Bool(column.IsIn(kPageSummary));
+      json.Key("table").Bool(column.IsIn(kPageTable));
+      json.Key("summary").Bool(column.IsIn(kPageSummary));
       json.EndObject();
     }
     json.EndArray();
   }
-  json.Key("series");
-  json.BeginArray();
+  json.Key("series").BeginArray();
   for (const SeriesColumn& column : SeriesLatencyColumns()) {
     json.BeginObject();
     text("field", column.field);
     text("title", column.heading);
-    json.Key("percent");
-    json.Double(column.percent);
+    json.Key("percent").Double(column.percent);
     json.EndObject();
   }
   json.EndArray();

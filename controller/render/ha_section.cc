@@ -20,10 +20,6 @@
 namespace plimsoll {
 namespace {
 
-void AppendAll(const std::vector<std::string>& more, std::vector<std::string>& lines) {
-  lines.insert(lines.end(), more.begin(), more.end());
-}
-
 // Within its error the time may be nothing; no phase of a takeover is less than that.
 bool MayBeZero(const v1::HaSpan& span) {
   return span.ns() - span.error_ns() < 0;
@@ -129,7 +125,7 @@ std::vector<std::string> TextHaRounds(const v1::Report& report, size_t most) {
     if (!round.reasons().empty()) doubtful.insert(round.number());
   }
   std::vector<std::string> lines = {"Rounds, times in seconds"};
-  AppendAll(table.Lines(), lines);
+  AppendLines(table.Lines(), lines);
   const size_t rounds = static_cast<size_t>(ha.rounds_size());
   if (shown.size() < rounds) {
     AddIndented(absl::StrCat("... and ", rounds - shown.size(), " more rounds (report.txt)"), lines);
@@ -151,7 +147,7 @@ std::vector<std::string> TextHaPhases(const v1::Report& report) {
                   RankCell(phase.p99_ns(), phase.p99_error_ns())});
   }
   std::vector<std::string> lines = {"Takeovers over all rounds, times in seconds"};
-  AppendAll(table.Lines(), lines);
+  AppendLines(table.Lines(), lines);
   AddIndented(
       "free to granted: until the standby noticed, with polling at most one --lock-poll; takeover: fault to first new "
       "durable write; own: grant to first durable write, less the replay",
@@ -180,7 +176,7 @@ std::vector<std::string> TextHaLogs(const v1::Report& report) {
         qm.scanned() ? "" : " not scanned");
   }
   std::vector<std::string> lines = {"Logs: acknowledged writes and defects"};
-  AppendAll(table.Lines(), lines);
+  AppendLines(table.Lines(), lines);
   for (const auto& [qms, hosts] : pairs) {
     if (!hosts.empty()) AddIndented(SanitizeForTerminal(absl::StrCat(qms, " on ", hosts)), lines);
   }
@@ -217,8 +213,8 @@ std::vector<std::string> TextHaCriteria(const v1::Report& report) {
     if (!criterion.reason().empty()) AddIndented(absl::StrCat(criterion.criterion(), ": ", criterion.reason()), below);
   }
   std::vector<std::string> lines = {"Criteria"};
-  AppendAll(table.Lines(), lines);
-  AppendAll(below, lines);
+  AppendLines(table.Lines(), lines);
+  AppendLines(below, lines);
   return lines;
 }
 

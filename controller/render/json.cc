@@ -6,11 +6,9 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
@@ -52,11 +50,12 @@ void JsonWriter::End(char bracket) {
   out_ += bracket;
 }
 
-void JsonWriter::Key(const std::string& key) {
+JsonWriter& JsonWriter::Key(const std::string& key) {
   Separate();
   Quote(key);
   out_ += compact_ ? ":" : ": ";
   after_key_ = true;
+  return *this;
 }
 
 void JsonWriter::Value(const std::string& text) {
@@ -201,8 +200,7 @@ void WriteJson(const Message& message, JsonWriter& json) {
       json.Key(field.name());
       WriteValue(message, field, 0, json);
     } else if (field.options().GetExtension(v1::nullable)) {
-      json.Key(field.name());
-      json.Null();
+      json.Key(field.name()).Null();
     }
   }
   json.EndObject();

@@ -22,7 +22,8 @@ class JsonWriter {
   // `one_line`: without line breaks; for columns of numbers.
   void BeginArray(bool one_line = false) { Begin('[', one_line); }
   void EndArray() { End(']'); }
-  void Key(const std::string& key);
+  // Returns the writer, for the value: json.Key("qm").UInt(3).
+  JsonWriter& Key(const std::string& key);
 
   // Escaped as JSON demands, and control characters of every kind besides; what is not UTF-8 becomes U+FFFD.
   void String(const std::string& text);

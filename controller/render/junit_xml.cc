@@ -14,6 +14,7 @@
 #include "controller/render/json.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/scopes.h"
 #include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
@@ -84,15 +85,8 @@ bool IsGreen(const std::vector<JUnitCase>& cases, size_t from) {
                      [](const JUnitCase& one) { return one.kind == JUnitCase::Kind::kPassed; });
 }
 
-const v1::StepReport* ReportOfStep(const v1::Report& report, uint32_t number) {
-  for (const v1::StepReport& step : report.steps()) {
-    if (step.number() == number) return &step;
-  }
-  return nullptr;
-}
-
 JUnitPlace PlaceOfStep(const v1::Report& report, uint32_t number) {
-  const v1::StepReport* const step = ReportOfStep(report, number);
+  const v1::StepReport* const step = StepByNumber(report, number);
   if (step == nullptr) return {number == 0 ? "run" : absl::StrCat("run.step ", number), 0};
   return {absl::StrCat("run.step ", number, " (", FormatBlockSize(step->block_size_bytes()),
                        step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "", ")"),
@@ -162,8 +156,7 @@ void AddCriterionCases(const v1::CriterionReport& criterion, const std::string& 
 
 std::string RenderJUnitSuite(const JUnitSuite& suite) {
   const auto count = [&suite](JUnitCase::Kind kind) {
-    return absl::StrCat(std::count_if(suite.cases.begin(), suite.cases.end(),
-                                      [kind](const JUnitCase& one) { return one.kind == kind; }));
+    return absl::StrCat(std::ranges::count_if(suite.cases, [kind](const JUnitCase& one) { return one.kind == kind; }));
   };
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   absl::StrAppend(

@@ -1,5 +1,4 @@
 // What text and files show of a search for the highest load.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -145,7 +144,7 @@ void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::Lim
     lines.emplace_back("Writes beyond a criterion's limit, where most are, with their confidence");
     lines.emplace_back("interval, in percent");
   }
-  for (const std::string& line : table.Lines()) lines.push_back(line);
+  AppendLines(table.Lines(), lines);
 }
 
 // The points with the loads that are nearest to the answer; `most` of them, in their order.
@@ -199,7 +198,7 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   const bool paced = OverRate(limit) || report.plan().workload().rate_per_second() > 0;
   std::vector<std::string> lines = {
       absl::StrCat("Load-latency curve: all hosts, ", paced ? "response" : "service", " time in ", unit.name)};
-  for (const std::string& line : cluster.Lines()) lines.push_back(line);
+  AppendLines(cluster.Lines(), lines);
   if (not_recovered) lines.emplace_back("* measured although the storage had not recovered from the load before it");
   const size_t left_out = LimitCurve(limit).size() - points.size();
   if (left_out > 0) lines.push_back(absl::StrCat("  ... and ", left_out, " more loads (report.txt)"));
@@ -208,7 +207,7 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   if (!several) return lines;
   lines.emplace_back("");
   lines.push_back("The same of the host with the highest p99");
-  for (const std::string& line : worst.Lines()) lines.push_back(line);
+  AppendLines(worst.Lines(), lines);
   return lines;
 }
 

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 
 namespace plimsoll {
 namespace {
@@ -52,7 +51,7 @@ std::optional<std::pair<NumberedName, uint32_t>> SplitName(const std::string& na
 }
 
 std::string JoinRanges(std::vector<uint32_t> numbers, size_t width, const char* separator) {
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   const auto text = [width](uint32_t number) {
     const std::string digits = absl::StrCat(number);
@@ -128,9 +127,8 @@ double ValueOf(const std::string& number) {
 
 // "17.2", or "17.2–20" of several.
 std::string RangeOf(const std::vector<std::string>& numbers) {
-  const auto [least, most] =
-      std::minmax_element(numbers.begin(), numbers.end(),
-                          [](const std::string& a, const std::string& b) { return ValueOf(a) < ValueOf(b); });
+  const auto [least, most] = std::ranges::minmax_element(
+      numbers, [](const std::string& a, const std::string& b) { return ValueOf(a) < ValueOf(b); });
   return ValueOf(*least) == ValueOf(*most) ? *least : absl::StrCat(*least, "\u2013", *most);
 }
 

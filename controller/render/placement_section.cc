@@ -72,11 +72,11 @@ std::vector<std::string> TextPlacement(const v1::Report& report, size_t most = S
   }
   std::vector<std::string> lines = {"Does the cluster carry its load with any one host down?"};
   AddIndented(placement.answer(), lines);
-  for (const std::string& line : table.Lines()) lines.push_back(line);
+  AppendLines(table.Lines(), lines);
   AddIndented("Response times of all hosts in ms; worst host: highest p99 (–: too few writes)", lines);
   const size_t left_out = static_cast<size_t>(placement.steps_size()) - shown.size();
   if (left_out > 0) lines.push_back(absl::StrCat("  ... and ", left_out, " more steps (report.txt)"));
-  lines.insert(lines.end(), below.begin(), below.end());
+  AppendLines(below, lines);
   return lines;
 }
 

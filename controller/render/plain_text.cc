@@ -30,8 +30,8 @@ struct Range {
 
 template <size_t N>
 bool In(const std::array<Range, N>& ranges, uint32_t value) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [value](const Range& range) { return value >= range.first && value <= range.last; });
+  return std::ranges::any_of(ranges,
+                             [value](const Range& range) { return value >= range.first && value <= range.last; });
 }
 
 // Marks that take no column of their own; the common ones.
@@ -85,7 +85,7 @@ class MeasuredText {
   // The last ones.
   std::string Tail(size_t width) const {
     const size_t left = this->width() - std::min(width, this->width());
-    const auto first = std::lower_bound(columns_.begin(), columns_.end(), left);
+    const auto first = std::ranges::lower_bound(columns_, left);
     return text_.substr(bytes_[static_cast<size_t>(first - columns_.begin())]);
   }
   // As ShortenMiddle.
@@ -157,7 +157,7 @@ size_t CommonColumns(const std::vector<MeasuredText>& names, size_t width) {
   const auto same = [&](const std::string* name) {
     return common < name->size() && (*name)[common] == (*wide[0])[common];
   };
-  while (std::all_of(wide.begin(), wide.end(), same)) ++common;
+  while (std::ranges::all_of(wide, same)) ++common;
   return DisplayWidth(wide[0]->substr(0, common));
 }
 
@@ -216,7 +216,7 @@ std::string ReplaceNames(const std::string& text, const std::vector<std::string>
   replaced.reserve(names.size());
   for (const std::string& name : names) replaced.emplace_back(name.empty() ? kMark : name, kMark);
   const std::string rest = absl::StrReplaceAll(text, replaced);
-  const auto count = static_cast<size_t>(std::count(rest.begin(), rest.end(), kMark[0]));
+  const auto count = static_cast<size_t>(std::ranges::count(rest, kMark[0]));
   if (count == 0) return Shorten(text, width);
   const size_t others = DisplayWidth(rest) - count * DisplayWidth(kMark);
   const size_t room = width > others ? (width - others) / count : 0;
@@ -229,6 +229,10 @@ std::string ReplaceNames(const std::string& text, const std::vector<std::string>
 
 std::string ShortenNamesIn(const std::string& text, const std::vector<std::string>& names, size_t width) {
   return ReplaceNames(text, names, width, [&](size_t each) { return ShortenNames(names, each); });
+}
+
+void AppendLines(const std::vector<std::string>& more, std::vector<std::string>& lines) {
+  lines.insert(lines.end(), more.begin(), more.end());
 }
 
 std::vector<std::string> HostNamesOf(const v1::Report& report) {
@@ -405,7 +409,7 @@ std::vector<size_t> TextTable::Widths(const std::vector<Row>& rows) const {
     widths.push_back(width);
   }
   // Two blanks between columns where there is room, but one beside a rule; else one everywhere.
-  const auto rules = static_cast<size_t>(std::count(headings_.begin(), headings_.end(), kRule));
+  const auto rules = static_cast<size_t>(std::ranges::count(headings_, kRule));
   size_t total = kIndent + marks;
   for (const size_t width : widths) total += width;
   const size_t gaps = widths.size() - 1;
@@ -414,7 +418,7 @@ std::vector<size_t> TextTable::Widths(const std::vector<Row>& rows) const {
   // The widest names give first.
   for (; total > kTextWidth; --total) {
     const auto widest =
-        std::max_element(names_.begin(), names_.end(), [&widths](size_t a, size_t b) { return widths[a] < widths[b]; });
+        std::ranges::max_element(names_, [&widths](size_t a, size_t b) { return widths[a] < widths[b]; });
     if (widest == names_.end() || widths[*widest] <= kNarrowestName) break;
     --widths[*widest];
   }
@@ -456,9 +460,8 @@ void TextTable::ShortenColumn(size_t column, size_t width, std::vector<Row>& row
     return found->second;
   };
   for (const std::string& name : names) {
-    const bool knows = std::any_of(known_.begin(), known_.end(), [&name](const std::string& known) {
-      return !known.empty() && name.find(known) != std::string::npos;
-    });
+    const bool knows = std::ranges::any_of(
+        known_, [&name](const std::string& known) { return !known.empty() && name.find(known) != std::string::npos; });
     if (knows) shortened.push_back(ReplaceNames(name, known_, room, shorten_known));
   }
   if (shortened.size() < names.size()) shortened = ShortenNames(names, room);

@@ -32,6 +32,9 @@ std::vector<std::string> ShortenNames(const std::vector<std::string>& names, siz
 // others, then the end. For "node1/qm2" or "node1, node2".
 std::string ShortenNamesIn(const std::string& text, const std::vector<std::string>& names, size_t width);
 
+// Adds lines behind others.
+void AppendLines(const std::vector<std::string>& more, std::vector<std::string>& lines);
+
 // The hosts' names as neutral text.
 std::vector<std::string> HostNamesOf(const v1::Report& report);
 

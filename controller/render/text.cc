@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -68,6 +67,13 @@ LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
   return {};
 }
 
+std::string StepsText(const std::string& what, const std::vector<std::string>& steps, size_t most) {
+  const std::vector<std::string> shown(steps.begin(),
+                                       steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), most)));
+  return absl::StrCat(what, steps.size() == 1 ? ": step " : ": steps ", absl::StrJoin(shown, ", "),
+                      shown.size() < steps.size() ? absl::StrCat(" and ", steps.size() - shown.size(), " more") : "");
+}
+
 std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm) {
   for (const v1::HostReport& one : report.hosts()) {
     if (one.label() != host || qm == 0 || qm > static_cast<uint32_t>(one.queue_managers_size())) continue;
@@ -84,14 +90,11 @@ constexpr size_t kFlagWidth = 15;
 // "3 hosts x 2 QMs", or how many there are where hosts differ.
 std::string Size(const v1::Report& report) {
   const v1::RunReport& run = report.run();
-  const auto plural = [](uint32_t count, const char* what) {
-    return absl::StrCat(FormatCount(count), " ", what, count == 1 ? "" : "s");
-  };
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   if (qms.size() == 1 && !HasPlacement(report))
-    return absl::StrCat(plural(run.hosts(), "host"), " x ", plural(*qms.begin(), "QM"));
-  return absl::StrCat(plural(run.hosts(), "host"), ", ", plural(run.queue_managers(), "QM"));
+    return absl::StrCat(Counted(run.hosts(), "host"), " x ", Counted(*qms.begin(), "QM"));
+  return absl::StrCat(Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "QM"));
 }
 
 // A sentence in lines; a number stays with its percent sign.
@@ -224,13 +227,6 @@ void AddHeadings(const std::vector<std::string>& headings, size_t left, std::str
   AddMdRow(rules, out);
 }
 
-const v1::StepReport* StepByNumber(const v1::Report& report, uint32_t number) {
-  for (const v1::StepReport& step : report.steps()) {
-    if (step.number() == number) return &step;
-  }
-  return nullptr;
-}
-
 struct CriterionRow {
   const v1::CriterionReport* criterion = nullptr;
   // Null: it was held against no step.
@@ -292,7 +288,7 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   std::vector<std::string> headings = {"step", "block"};
   figures.AddHeadings(headings);
   std::erase(headings, "|");
-  const auto target = static_cast<size_t>(std::find(headings.begin(), headings.end(), "target") - headings.begin());
+  const auto target = static_cast<size_t>(std::ranges::find(headings, "target") - headings.begin());
   headings.emplace_back("stalls");
   AddHeadings(headings, 0, out);
   for (const v1::StepReport* step : steps) {
@@ -304,13 +300,6 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
     AddMdRow(cells, out);
   }
   if (steps.size() < all) absl::StrAppend(&out, "\nThe first ", steps.size(), " of ", FormatCount(all), " steps.\n");
-}
-
-std::string StepsText(const char* what, const std::vector<std::string>& steps) {
-  const std::vector<std::string> shown(
-      steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), kMostTableRows)));
-  return absl::StrCat(what, steps.size() == 1 ? ": step " : ": steps ", absl::StrJoin(shown, ", "),
-                      shown.size() < steps.size() ? absl::StrCat(" and ", steps.size() - shown.size(), " more") : "");
 }
 
 void AddDoubts(const v1::Report& report, std::string& out) {
@@ -326,13 +315,10 @@ void AddDoubts(const v1::Report& report, std::string& out) {
   std::vector<std::string> bound;
   for (const v1::StepReport& step : report.steps()) {
     if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
-    if (std::any_of(step.load().begin(), step.load().end(),
-                    [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); })) {
-      bound.push_back(absl::StrCat(step.number()));
-    }
+    if (IsCpuBound(step)) bound.push_back(absl::StrCat(step.number()));
   }
-  if (!unsteady.empty()) doubts.push_back(StepsText("Not steady", unsteady));
-  if (!bound.empty()) doubts.push_back(StepsText("The load generator may be CPU-bound", bound));
+  if (!unsteady.empty()) doubts.push_back(StepsText("Not steady", unsteady, kMostTableRows));
+  if (!bound.empty()) doubts.push_back(StepsText("The load generator may be CPU-bound", bound, kMostTableRows));
   for (const std::string& note : report.notes()) doubts.push_back(MdText(note));
   if (doubts.empty()) return;
   out += "\nCaveats and notes:\n\n";
@@ -354,8 +340,7 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
     absl::StrAppend(&out, "**Warning:** ", MdText(warning), "\n\n");
   }
   if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
-  absl::StrAppend(&out, FormatCount(run.hosts()), run.hosts() == 1 ? " host, " : " hosts, ",
-                  FormatCount(run.queue_managers()), run.queue_managers() == 1 ? " queue manager" : " queue managers");
+  absl::StrAppend(&out, Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "queue manager"));
   if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
   out += "\n";
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->answers) {

@@ -87,6 +87,9 @@ inline constexpr size_t kRowsOfAnEnd = 3;
 // Whether a step had a target rate.
 bool HasTargetRate(const v1::StepReport& step);
 
+// "Not steady: steps 1, 3 and 2 more": at most so many of these numbers.
+std::string StepsText(const std::string& what, const std::vector<std::string>& steps, size_t most);
+
 // What a queue manager is called behind its host's name: its own name in a placement, or "qm2".
 std::string QmText(const v1::Report& report, const std::string& host, uint32_t qm);
 

@@ -1,14 +1,11 @@
 // The report as commands print it: what a reader must know, on one screen. What does not fit is left out by rank, and
 // counted; report.txt has everything.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -42,8 +39,7 @@ Lines CutTo(Lines lines, size_t most) {
   }
   const size_t left_out = lines.size() - most + 1;
   lines.resize(most - 1);
-  lines.push_back(
-      absl::StrCat("  ... and ", FormatCount(left_out), left_out == 1 ? " more line" : " more lines", " (report.txt)"));
+  lines.push_back(absl::StrCat("  ... and ", Counted(left_out, "more line"), " (report.txt)"));
   return lines;
 }
 

@@ -1,16 +1,12 @@
 // The text report's parts about the run as a whole: the verdict, its criteria step by step, the summary; clocks, hosts,
 // notes.
 #include <algorithm>
-#include <iterator>
-#include <limits>
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "common/algorithm.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
@@ -25,17 +21,6 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kMostReasons = 8;
-
-void AppendLines(const std::vector<std::string>& more, std::vector<std::string>& lines) {
-  lines.insert(lines.end(), more.begin(), more.end());
-}
-
-const v1::StepReport* StepOf(const v1::Report& report, uint32_t number) {
-  for (const v1::StepReport& step : report.steps()) {
-    if (step.number() == number) return &step;
-  }
-  return nullptr;
-}
 
 // "alpha/qm1", "storage 2", "cluster".
 std::string PlaceOf(const v1::CriterionStepReport& result) {
@@ -71,21 +56,6 @@ void AddSummaryRow(const v1::StepReport& step, const v1::ScopeReport& cluster, c
   figures.AddCells(cluster, unit, cells);
   cells.push_back(StallsCell(step));
   table.AddRow(cells, cluster.has_rate() && !cluster.rate().held() ? " !" : "");
-}
-
-// "Not steady: steps 1, 3".
-void AddSteps(const std::string& what, const std::vector<std::string>& steps, std::vector<std::string>& lines) {
-  if (steps.empty()) return;
-  const std::vector<std::string> named(steps.begin(),
-                                       steps.begin() + static_cast<std::ptrdiff_t>(std::min(steps.size(), kMostRows)));
-  lines.push_back(absl::StrCat(
-      "  ", what, steps.size() == 1 ? ": step " : ": steps ", absl::StrJoin(named, ", "),
-      named.size() < steps.size() ? absl::StrCat(" and ", steps.size() - named.size(), " more") : std::string()));
-}
-
-bool IsCpuBound(const v1::StepReport& step) {
-  return std::any_of(step.load().begin(), step.load().end(),
-                     [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
 }
 
 }  // namespace
@@ -129,7 +99,7 @@ std::vector<std::string> TextCriteria(const v1::Report& report) {
     const std::string name = SanitizeForTerminal(criterion.criterion());
     for (const v1::CriterionStepReport& shown : criterion.steps()) {
       const v1::CriterionStepReport* const result = &shown;
-      const v1::StepReport* step = StepOf(report, result->step());
+      const v1::StepReport* step = StepByNumber(report, result->step());
       table.AddRow({name, OutcomeText(result->outcome()), result->step() == 0 ? "run" : absl::StrCat(result->step()),
                     step == nullptr ? kDash : FormatBlockSize(step->block_size_bytes()),
                     result->value_text().empty() ? kDash : result->value_text(),
@@ -204,13 +174,12 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
     lines.push_back(
         ShortenNamesIn(absl::StrCat(text, fits ? moment : "", ", ", where), HostNamesOf(report), kTextWidth));
   }
-  AddSteps("Not steady", unsteady, lines);
+  if (!unsteady.empty()) lines.push_back("  " + StepsText("Not steady", unsteady, kMostRows));
   // Without detail, warnings and notes follow.
   if (detail == TextDetail::kShort) return lines;
-  AddSteps("The load generator may be CPU-bound", bound, lines);
+  if (!bound.empty()) lines.push_back("  " + StepsText("The load generator may be CPU-bound", bound, kMostRows));
   if (!report.notes().empty()) {
-    const size_t notes = CountNotes(report);
-    lines.push_back(absl::StrCat("  ", FormatCount(notes), notes == 1 ? " note" : " notes", " at the end"));
+    lines.push_back(absl::StrCat("  ", Counted(CountNotes(report), "note"), " at the end"));
   }
   return lines;
 }

@@ -3,9 +3,7 @@
 #include <map>
 #include <set>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
@@ -61,7 +59,7 @@ void AddTable(const std::string& title, const std::string& right, const TextTabl
     for (const std::string& line : Wrap(title, kTextWidth)) lines.push_back(line);
     lines.push_back(PadLeft(right, width));
   }
-  for (const std::string& line : table.Lines()) lines.push_back(line);
+  AppendLines(table.Lines(), lines);
 }
 
 std::string Title(const v1::Report& report, const v1::StepReport& step) {
@@ -201,18 +199,14 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                              error_ns == 0 ? "" : absl::StrCat(" +/- ", FormatShortTime(error_ns))),
                 lines);
   }
-  for (const std::string& line : TextEvenness(step)) lines.push_back(line);
-  for (const std::string& line : TextLoad(step)) lines.push_back(line);
+  AppendLines(TextEvenness(step), lines);
+  AppendLines(TextLoad(step), lines);
   return lines;
 }
 
 namespace {
 
 constexpr size_t kDeviceWidth = 16;
-
-void AddTable(const TextTable& table, std::vector<std::string>& lines) {
-  for (const std::string& line : table.Lines()) lines.push_back(line);
-}
 
 // "+1.2 %", or a dash where there is nothing to compare with.
 std::string Change(double percent) {
@@ -252,8 +246,7 @@ std::string AverageOf(const v1::HostLoadReport& load, const Averages& averages) 
 }
 
 void AddAgents(const Loads& loads, const Averages& averages, std::vector<std::string>& lines) {
-  const bool paused =
-      std::any_of(loads.begin(), loads.end(), [](const v1::HostLoadReport* load) { return load->pauses() > 0; });
+  const bool paused = std::ranges::any_of(loads, [](const v1::HostLoadReport* load) { return load->pauses() > 0; });
   std::vector<std::string> headings = {"host", "measured avg", "|", "agent CPU %", "CPU wait %", "max sched. delay"};
   if (paused) headings.insert(headings.end(), {"suspended"});
   TextTable table(headings);
@@ -265,7 +258,7 @@ void AddAgents(const Loads& loads, const Averages& averages, std::vector<std::st
     if (paused) cells.push_back(FormatLatency(static_cast<double>(load->paused_ns()), kNsPerMs));
     table.AddRow(cells);
   }
-  AddTable(table, lines);
+  AppendLines(table.Lines(), lines);
 }
 
 void AddDisks(const Loads& loads, const Averages& averages, std::vector<std::string>& lines) {
@@ -283,7 +276,7 @@ void AddDisks(const Loads& loads, const Averages& averages, std::vector<std::str
   if (!any) return;
   lines.emplace_back();
   lines.emplace_back("  Block device, from kernel statistics; times per operation in ms");
-  AddTable(table, lines);
+  AppendLines(table.Lines(), lines);
 }
 
 void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::string>& lines) {
@@ -307,7 +300,7 @@ void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::strin
   if (!any) return;
   lines.emplace_back();
   lines.emplace_back("  NFS, from kernel statistics; times per operation in ms");
-  AddTable(table, lines);
+  AppendLines(table.Lines(), lines);
 }
 
 }  // namespace

@@ -160,8 +160,7 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
       }
       table.AddRow(cells, stall->open() ? " open" : "");
     }
-    const std::vector<std::string> rows = table.Lines();
-    lines.insert(lines.end(), rows.begin(), rows.end());
+    AppendLines(table.Lines(), lines);
     if (several) {
       AddIndented(
           "writes: the most writes in one writer's stall interval (with --rate, writes that were overdue; with "
@@ -210,8 +209,7 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
     if (!by_response) cells.push_back(mapped ? FormatLatency(static_cast<double>(write.error_ns()), kNsPerMs) : kDash);
     table.AddRow(cells);
   }
-  const std::vector<std::string> rows = table.Lines();
-  lines.insert(lines.end(), rows.begin(), rows.end());
+  AppendLines(table.Lines(), lines);
   return lines;
 }
 

@@ -38,6 +38,19 @@ inline const v1::OperationScopeReport* FindScope(const v1::OperationReport& oper
   return found == operation.scopes().end() ? nullptr : &*found;
 }
 
+// The report's step with that number; null if there is none.
+inline const v1::StepReport* StepByNumber(const v1::Report& report, uint32_t number) {
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.number() == number) return &step;
+  }
+  return nullptr;
+}
+
+// Whether the load generator of a host may have been CPU-bound in a step.
+inline bool IsCpuBound(const v1::StepReport& step) {
+  return std::ranges::any_of(step.load(), [](const v1::HostLoadReport& load) { return !load.bottleneck().empty(); });
+}
+
 // What a caller felt: the response time if there is a target rate, otherwise the service time, which is then the same.
 inline const v1::LatencyReport& FeltLatency(const v1::ScopeReport& scope) {
   return scope.has_rate() ? scope.rate().response() : scope.latency();

@@ -228,8 +228,7 @@ bool SessionDriver::ShowsProgress(Host& host, const v1::AgentMessage& message) {
   if (message.has_frames()) {
     // Frames of a writer that hangs continue, and are empty.
     const auto& frames = message.frames().frames();
-    return std::any_of(frames.begin(), frames.end(),
-                       [](const v1::Frame& frame) { return frame.latency().count() > 0; });
+    return std::ranges::any_of(frames, [](const v1::Frame& frame) { return frame.latency().count() > 0; });
   }
   if (!message.has_alive()) return true;
   const bool progressed = message.alive().progress() != host.progress;

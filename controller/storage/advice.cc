@@ -113,7 +113,7 @@ class Adviser {
   void FileSystem() {
     static constexpr std::array<const char*, 4> kInMemory = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"};
     const std::string& type = directory_.fs_type();
-    if (std::find(kInMemory.begin(), kInMemory.end(), type) != kInMemory.end()) {
+    if (std::ranges::find(kInMemory, type) != kInMemory.end()) {
       Problem(absl::StrCat(type, " keeps data in memory"), "the log is gone after a restart", "tmpfs(5)");
     } else if (type == "overlay") {
       Problem("overlay is a layer over another file system",
@@ -171,11 +171,10 @@ class Adviser {
   }
 
   bool OverMultipath(const std::string& disk) const {
-    return std::any_of(directory_.block_layers().begin(), directory_.block_layers().end(),
-                       [&](const v1::BlockLayer& layer) {
-                         return layer.kind() == v1::BlockLayer::KIND_MULTIPATH &&
-                                std::find(layer.below().begin(), layer.below().end(), disk) != layer.below().end();
-                       });
+    return std::ranges::any_of(directory_.block_layers(), [&](const v1::BlockLayer& layer) {
+      return layer.kind() == v1::BlockLayer::KIND_MULTIPATH &&
+             std::ranges::find(layer.below(), disk) != layer.below().end();
+    });
   }
 
   void Export(const std::string& one) {

@@ -35,7 +35,7 @@ bool IsDigit(char c) {
 }
 
 bool IsNumber(const std::string& text) {
-  return !text.empty() && text.size() <= kMostDigits && std::all_of(text.begin(), text.end(), IsDigit);
+  return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, IsDigit);
 }
 
 // Names that differ in one number: what is before and behind it, and the numbers as they are written.
@@ -239,8 +239,7 @@ std::vector<AlikeHosts> GroupAlike(size_t count, const std::function<std::vector
   std::vector<AlikeHosts> groups;
   for (size_t host = 0; host < count; ++host) {
     std::vector<std::string> text = text_of(host);
-    const auto group =
-        std::find_if(groups.begin(), groups.end(), [&](const AlikeHosts& each) { return each.text == text; });
+    const auto group = std::ranges::find_if(groups, [&](const AlikeHosts& each) { return each.text == text; });
     if (group == groups.end()) {
       groups.push_back({{host}, std::move(text)});
     } else {
@@ -255,8 +254,8 @@ std::string FreeSpace(const std::vector<std::string>& names,
   const auto less = [](const v1::DirectoryDescription* a, const v1::DirectoryDescription* b) {
     return a->free_bytes() < b->free_bytes();
   };
-  const auto least = std::min_element(directories.begin(), directories.end(), less);
-  const auto most = std::max_element(directories.begin(), directories.end(), less);
+  const auto least = std::ranges::min_element(directories, less);
+  const auto most = std::ranges::max_element(directories, less);
   const std::string from = FormatSizeForPeople((*least)->free_bytes());
   const std::string to = FormatSizeForPeople((*most)->free_bytes());
   const std::string total = FormatSizeForPeople((*least)->total_bytes());

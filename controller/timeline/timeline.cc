@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/units.h"
+#include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
 namespace {
@@ -112,11 +113,8 @@ void Timeline::AddProbes(const v1::ProbeBatch& batch) {
 
 google::protobuf::Timestamp Timeline::ToUtc(int64_t timeline_ns) const {
   const Int128 exact_ns = Int128{begin_wall_clock_ns_} + timeline_ns - begin_ns_;
-  const auto utc_ns = static_cast<int64_t>(std::clamp<Int128>(exact_ns, 0, kMaxWallClockNs));
-  google::protobuf::Timestamp moment;
-  moment.set_seconds(utc_ns / kNsPerSecond);
-  moment.set_nanos(static_cast<int32_t>(utc_ns % kNsPerSecond));
-  return moment;
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(
+      static_cast<int64_t>(std::clamp<Int128>(exact_ns, 0, kMaxWallClockNs)));
 }
 
 std::optional<MappedMoment> Timeline::ToTimeline(uint32_t clock, int64_t agent_ns) const {

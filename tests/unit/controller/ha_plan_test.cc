@@ -147,8 +147,8 @@ TEST(HaPlan, TheHostIsFilledIntoArgumentsThatStayWhole) {
 
 TEST(HaPlan, OnlyTheFirstHostOfAPairFillsLogs) {
   const v1::TestPlan plan = Plan(kDrill);
-  EXPECT_EQ(HaFilledWorkload(plan, 0).qm(), 2U);
-  EXPECT_EQ(HaFilledWorkload(plan, 1).qm(), 0U);
+  EXPECT_EQ(HaFilledWorkloads(plan)[0].qm(), 2U);
+  EXPECT_EQ(HaFilledWorkloads(plan)[1].qm(), 0U);
   const v1::HostPlan host = MakeHaHostPlan(plan, 3, {"n1", "n2", "n3", "n4"}, "abc", std::string(16, 't'), 250'000'000);
   ASSERT_EQ(host.ha().queue_managers_size(), 2);
   EXPECT_EQ(host.ha().queue_managers(0).qm(), 3U);
