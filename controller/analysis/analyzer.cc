@@ -12,23 +12,29 @@
 #include "controller/analysis/clock_check.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/whole_run.h"
-#include "controller/ha/ha_analysis.h"
-#include "controller/limit/limit_analysis.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
+
+// Each in the sources of its kind.
+#define PLIMSOLL_KIND(Name) \
+  std::unique_ptr<SectionAnalysis> Make##Name##Analysis(const v1::TestPlan& plan, uint32_t rules);
+PLIMSOLL_ANALYSED_KINDS(PLIMSOLL_KIND)
+#undef PLIMSOLL_KIND
+
 namespace {
 
 // The analysis of the kind's section; null where it is that of a log run. `rules`: RunBegin::verdict_rules.
 std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan, uint32_t rules) {
   switch (RunKindOf(plan)) {
-    case RunKind::kHa:
-      return std::make_unique<HaAnalysis>(plan);
-    case RunKind::kLimit:
-      return std::make_unique<LimitAnalysis>(plan, rules);
+#define PLIMSOLL_KIND(Name) \
+  case RunKind::k##Name:    \
+    return Make##Name##Analysis(plan, rules);
+    PLIMSOLL_ANALYSED_KINDS(PLIMSOLL_KIND)
+#undef PLIMSOLL_KIND
     default:
       return nullptr;
   }

@@ -446,4 +446,9 @@ void HaAnalysis::AddPhases(v1::HaReport& report) const {
   }
 }
 
+std::unique_ptr<SectionAnalysis> MakeHaAnalysis(const v1::TestPlan& plan, uint32_t /*rules*/);
+std::unique_ptr<SectionAnalysis> MakeHaAnalysis(const v1::TestPlan& plan, uint32_t /*rules*/) {
+  return std::make_unique<HaAnalysis>(plan);
+}
+
 }  // namespace plimsoll

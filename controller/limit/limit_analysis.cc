@@ -462,4 +462,9 @@ v1::VerdictReport LimitAnalysis::Judge(const std::vector<std::string>& reasons) 
   return verdict;
 }
 
+std::unique_ptr<SectionAnalysis> MakeLimitAnalysis(const v1::TestPlan& plan, uint32_t rules);
+std::unique_ptr<SectionAnalysis> MakeLimitAnalysis(const v1::TestPlan& plan, uint32_t rules) {
+  return std::make_unique<LimitAnalysis>(plan, rules);
+}
+
 }  // namespace plimsoll

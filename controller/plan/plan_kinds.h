@@ -41,13 +41,14 @@ struct PlanKind {
   const char* reference_end = "";
 };
 
-extern const PlanKind kHaPlanKind;
-extern const PlanKind kLimitPlanKind;
-extern const PlanKind kAcceptPlanKind;
-extern const PlanKind kPlacementPlanKind;
+#define PLIMSOLL_KIND(Name) extern const PlanKind k##Name##PlanKind;
+PLIMSOLL_PLANNED_KINDS(PLIMSOLL_KIND)
+#undef PLIMSOLL_KIND
 
 // All but log runs, in the order of docs/plan.md.
-inline constexpr const PlanKind* kPlanKinds[] = {&kHaPlanKind, &kLimitPlanKind, &kAcceptPlanKind, &kPlacementPlanKind};
+#define PLIMSOLL_KIND(Name) &k##Name##PlanKind,
+inline constexpr const PlanKind* kPlanKinds[] = {PLIMSOLL_PLANNED_KINDS(PLIMSOLL_KIND)};
+#undef PLIMSOLL_KIND
 
 const PlanKind& PlanKindOf(const v1::TestPlan& plan);
 

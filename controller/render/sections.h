@@ -33,11 +33,12 @@ struct TextSection {
   std::string (*render_file)(const v1::Report& report) = nullptr;
 };
 
-extern const TextSection kHaTextSection;
-extern const TextSection kLimitTextSection;
-extern const TextSection kPlacementTextSection;
-
-inline constexpr const TextSection* kTextSections[] = {&kHaTextSection, &kLimitTextSection, &kPlacementTextSection};
+#define PLIMSOLL_KIND(Name) extern const TextSection k##Name##TextSection;
+PLIMSOLL_REPORTED_KINDS(PLIMSOLL_KIND)
+#undef PLIMSOLL_KIND
+#define PLIMSOLL_KIND(Name) &k##Name##TextSection,
+inline constexpr const TextSection* kTextSections[] = {PLIMSOLL_REPORTED_KINDS(PLIMSOLL_KIND)};
+#undef PLIMSOLL_KIND
 
 // The report's; null for a log run.
 inline const TextSection* TextSectionOf(const v1::Report& report) {
