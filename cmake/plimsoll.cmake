@@ -57,7 +57,7 @@ if(PLIMSOLL_FUZZ AND PLIMSOLL_SANITIZE)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# plimsoll_library(NAME HDRS a.h ... SRCS a.cc ... DEPS plimsoll::proto ...): library plimsoll::NAME.
+# plimsoll_library(NAME [SRCS generated.cc ...] DEPS plimsoll::proto ...): library plimsoll::NAME of the sources and headers in its folder.
 # Includes are written from the top of the tree. The release compiles a library as one unit, and so do builds with precompiled headers
 # in parts of six sources, which takes half the time; a change of one source still costs seconds. So a name in an anonymous namespace
 # is used once in its library.
