@@ -71,10 +71,8 @@ class LiveStep {
   }
   // The number of the first second that the host has not passed.
   int64_t Passed(const HostStep& part) const;
-  LiveFigures MakeFigures(const WriteSums& sums, uint64_t bytes, const SecondQuantiles& quantiles,
-                          int64_t number) const;
+  LiveFigures MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const;
   WriteSums SumsOf(const HostStep& part, int64_t number) const;
-  uint64_t BytesOf(const HostStep& part, int64_t number) const;
   LiveFigures FiguresOf(const HostStep& part, int64_t number) const;
   // A moment of the host's clock, from the measured start.
   int64_t OffsetNs(uint32_t host, int64_t agent_ns) const;
@@ -105,12 +103,11 @@ bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
   return any && (all || now_ns >= step_.measured_start_ns() + EndNs(number) + kLateHostNs);
 }
 
-LiveFigures LiveStep::MakeFigures(const WriteSums& sums, uint64_t bytes, const SecondQuantiles& quantiles,
-                                  int64_t number) const {
+LiveFigures LiveStep::MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const {
   LiveFigures figures;
   figures.writes = sums.writes;
   figures.iops = PerSecond(sums.writes, LengthNs(number));
-  figures.mb_per_second = PerSecond(bytes, LengthNs(number)) / kBytesPerMegabyte;
+  figures.mb_per_second = PerSecond(sums.bytes, LengthNs(number)) / kBytesPerMegabyte;
   figures.p50_ns = quantiles.p50_ns;
   figures.p99_ns = quantiles.p99_ns;
   figures.max_ns = sums.latency_max_ns;
@@ -126,19 +123,9 @@ WriteSums LiveStep::SumsOf(const HostStep& part, int64_t number) const {
   return sums;
 }
 
-uint64_t LiveStep::BytesOf(const HostStep& part, int64_t number) const {
-  if (IsWarmup(number)) return part.warmup_bytes().At(static_cast<uint32_t>(number)).writes;
-  uint64_t bytes = 0;
-  for (const auto& writer : part.writers()) {
-    if (!writer) continue;
-    bytes += writer->series().At(static_cast<uint32_t>(number - warmup_seconds_)).writes * writer->block_size_bytes();
-  }
-  return bytes;
-}
-
 LiveFigures LiveStep::FiguresOf(const HostStep& part, int64_t number) const {
   const WriteSums sums = SumsOf(part, number);
-  return MakeFigures(sums, BytesOf(part, number),
+  return MakeFigures(sums,
                      IsWarmup(number)
                          ? part.warmup_percentiles(step_.felt()).Get(static_cast<uint32_t>(number), sums.latency_max_ns)
                          : part.percentiles(step_.felt())
@@ -153,11 +140,9 @@ LiveSecond LiveStep::Second(int64_t number) const {
   second.warmup = IsWarmup(number);
   second.end_ns = EndNs(number) + (second.warmup ? shape_.warmup_intervals() * shape_.interval_ns : 0);
   WriteSums all;
-  uint64_t bytes = 0;
   for (const auto& [host, part] : step_.hosts()) {
     if (Passed(part) <= number) continue;
     all.Merge(SumsOf(part, number));
-    bytes += BytesOf(part, number);
     if (hosts_.size() < 2) continue;
     const LiveFigures figures = FiguresOf(part, number);
     if (second.worst_host.empty() ||
@@ -169,7 +154,7 @@ LiveSecond LiveStep::Second(int64_t number) const {
   const auto at = static_cast<uint32_t>(second.warmup ? number : number - warmup_seconds_);
   const StepPercentiles& percentiles =
       second.warmup ? step_.warmup_percentiles(step_.felt()) : step_.percentiles(step_.felt());
-  second.cluster = MakeFigures(all, bytes, percentiles.ClusterSoFar(at, all.latency_max_ns), number);
+  second.cluster = MakeFigures(all, percentiles.ClusterSoFar(at, all.latency_max_ns), number);
   return second;
 }
 
@@ -307,7 +292,7 @@ class ScopesSoFar : public ScopeVisitor {
     if (sums.measured_ns <= 0 || !judge_.LooksAt(place.kind, step_.shape().block_size_bytes)) return;
     const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
     const bool of_writes = place.operation == kWriteOperation;
-    v1::ScopeReport scope = MakeScopeReport(sums, of_writes ? place.block_size_bytes : 1, extremes);
+    v1::ScopeReport scope = MakeScopeReport(sums, extremes.seconds);
     scope.set_kind(place.kind);
     if (place.facts != nullptr) scope.set_host(place.facts->label());
     scope.set_qm(place.qm);
@@ -432,7 +417,7 @@ std::vector<LiveCriterion> MakeLiveCriteria(const Judge& judge, const StepStats*
 IntervalRows::IntervalRows(int64_t interval_ns, OnRow on_row) : interval_ns_(interval_ns), on_row_(std::move(on_row)) {}
 
 void IntervalRows::Pending::Add(const v1::Distribution& added, bool keep) {
-  sums.Merge({WriteSumsOf(added), added.min_ns()});
+  sums.Merge({WriteSumsOf(added, 0), added.min_ns()});
   if (keep && latency == nullptr) latency = std::make_unique<Histogram>();
   percentiles_unknown = percentiles_unknown || !keep || !latency->Merge(added).ok();
 }

@@ -301,16 +301,13 @@ Reading ScopeThroughput(const Criterion& criterion, const ScopeFigures& figures)
 // Writes or bytes in the worst whole second.
 Reading ScopeWorstSecond(const Criterion& criterion, const ScopeFigures& figures) {
   Reading reading = At(figures);
-  const SecondSeries& bytes = figures.sums.byte_series;
-  const bool counts_bytes = criterion.metric == Metric::kMinBytesPerSecond && bytes.frames() > 0;
-  const SecondExtremes extremes = counts_bytes ? bytes.Extremes(figures.extremes.seconds) : figures.extremes;
+  const SecondExtremes extremes = criterion.metric == Metric::kMinBytesPerSecond
+                                      ? figures.sums.series.Extremes(figures.extremes.seconds, &WriteSums::bytes)
+                                      : figures.extremes;
   if (extremes.seconds == 0) return Without(reading, "there was no whole second");
-  const double unit = criterion.metric == Metric::kMinBytesPerSecond && !counts_bytes && figures.scope.writes() > 0
-                          ? static_cast<double>(figures.scope.bytes()) / static_cast<double>(figures.scope.writes())
-                          : 1;
-  SetExact(static_cast<double>(extremes.min_writes) * unit, reading);
+  SetExact(static_cast<double>(extremes.min), reading);
   if (extremes.averaged_seconds > 0) {
-    Widen(0, static_cast<double>(extremes.most_min_writes) * unit,
+    Widen(0, static_cast<double>(extremes.most_min),
           absl::StrCat("of ", extremes.averaged_seconds, " seconds only averages are known"), reading);
   }
   if (figures.sums.missing_writes > 0) Widen(*reading.value, kNoBound, kDataMissing, reading);

@@ -70,8 +70,8 @@ uint64_t Magnitude(int64_t value) {
 
 }  // namespace
 
-WriteSums WriteSumsOf(const v1::Distribution& latency) {
-  return {latency.count(), latency.sum_ns_high() > 0 ? UINT64_MAX : latency.sum_ns(), latency.max_ns()};
+WriteSums WriteSumsOf(const v1::Distribution& latency, uint64_t bytes) {
+  return {latency.count(), latency.sum_ns_high() > 0 ? UINT64_MAX : latency.sum_ns(), latency.max_ns(), bytes};
 }
 
 const v1::Distribution& TimesOf(const v1::Frame& frame, TimeKind kind) {
@@ -168,7 +168,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   if (measured) {
     response_.Merge(responses);
     AddStartDelay(frame.start_delay(), start_delay_);
-    measured_bytes_ += frame.bytes();
+    if (part == FramePart::kMeasured) measured_bytes_ += frame.bytes();
     between_ns_ += frame.between_ns();
     counts_.set_untraced_writes(counts_.untraced_writes() + frame.untraced_writes());
     counts_.set_ring_full_waits(counts_.ring_full_waits() + frame.ring_full_waits());
@@ -182,8 +182,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     KeepSlow(frame.slow(), TimeKind::kService, slow_[TimeKind::kService]);
     KeepSlow(frame.slow_responses(), TimeKind::kResponse, slow_[TimeKind::kResponse]);
   } else {
-    warmup_.Merge(WriteSumsOf(latency));
-    warmup_bytes_ += frame.bytes();
+    warmup_.Merge(WriteSumsOf(latency, frame.bytes()));
     counts_.set_warmup_writes(warmup_.writes);
   }
   if (frame.first_seq() == 1) {
@@ -192,7 +191,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   }
   if (part == FramePart::kMeasured) AddToSeries(frame);
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
-    if (part == FramePart::kClosing) closing_[kind].Merge(WriteSumsOf(TimesOf(frame, kind)));
+    if (part == FramePart::kClosing) closing_[kind].Merge(WriteSumsOf(TimesOf(frame, kind), frame.bytes()));
   }
   in_flight_since_ns_ = frame.in_flight_since_ns();
   last_cut_ns_ = frame.cut_ns();
@@ -207,7 +206,7 @@ void WriterStats::AddToSeries(const v1::Frame& frame) {
   if (!seconds) return;
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
     SecondSeries& series = series_[kind];
-    const WriteSums sums = WriteSumsOf(TimesOf(frame, kind));
+    const WriteSums sums = WriteSumsOf(TimesOf(frame, kind), frame.bytes());
     if (seconds->first != seconds->last) {
       series.AddWide(seconds->first, seconds->last, sums);
     } else if (sums.writes > 0) {
@@ -254,13 +253,14 @@ std::string WriterStats::Disagreement() const {
                              : absl::StrCat("the writer counted ", FormatCount(counted), " ", what,
                                             ", its frames hold ", FormatCount(framed));
   };
-  for (const std::string& difference : {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
-                                        differ("bytes", totals_->bytes(), warmup_bytes_ + measured_bytes_),
-                                        // The guard admits no more than 63 bits of it.
-                                        differ("ns of latency", totals_->latency_sum_ns(),
-                                               warmup_.latency_sum_ns + absl::Uint128Low64(latency_.sum_ns())),
-                                        differ("ns of largest latency", totals_->latency_max_ns(),
-                                               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
+  for (const std::string& difference :
+       {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
+        differ("bytes", totals_->bytes(), warmup_.bytes + measured_bytes_ + closing().bytes),
+        // The guard admits no more than 63 bits of it.
+        differ("ns of latency", totals_->latency_sum_ns(),
+               warmup_.latency_sum_ns + absl::Uint128Low64(latency_.sum_ns())),
+        differ("ns of largest latency", totals_->latency_max_ns(),
+               std::max(warmup_.latency_max_ns, latency_.max_ns()))}) {
     if (!difference.empty()) return difference;
   }
   return "";
@@ -307,8 +307,6 @@ void ScopeSums::Merge(const ScopeSums& other) {
   response_series.Merge(other.response_series);
   response_closing.Merge(other.response_closing);
   bytes += other.bytes;
-  closing_bytes += other.closing_bytes;
-  byte_series.Merge(other.byte_series);
   closing_length_ns = std::max(closing_length_ns, other.closing_length_ns);
   measured_ns = std::max(measured_ns, other.measured_ns);
   whole_ns = std::min(whole_ns, other.whole_ns);
@@ -368,9 +366,7 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.closing = writer.closing();
   sums.response_series.Merge(writer.series(TimeKind::kResponse));
   sums.response_closing = writer.closing(TimeKind::kResponse);
-  sums.bytes = sums.CompletedWrites() * writer.block_size_bytes();
-  sums.closing_bytes = sums.closing.writes * writer.block_size_bytes();
-  if (asked.mixed_blocks) sums.byte_series.MergeWrites(writer.series(), writer.block_size_bytes());
+  sums.bytes = writer.measured_bytes();
   sums.measured_ns = measured.measured_ns;
   sums.whole_ns = measured.measured_ns;
   if (measured.left_early) sums.data_until_ns = measured.done ? measured.measured_ns : writer.covered_ns();
@@ -432,12 +428,11 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   return sums;
 }
 
-v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes) {
+v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint32_t whole_seconds) {
   v1::ScopeReport report = sums.counts;
   const uint64_t writes = sums.CompletedWrites();
   report.set_writes(writes);
-  const bool mixed = block_size_bytes == 0;
-  report.set_bytes(mixed ? sums.bytes : writes * block_size_bytes);
+  report.set_bytes(sums.bytes);
   report.set_measured_ns(sums.measured_ns);
   if (sums.measured_ns > 0) {
     report.set_iops(PerSecond(writes, sums.measured_ns));
@@ -457,18 +452,17 @@ v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes
   report.set_time_between_writes_ns(Clamp64(sums.between_ns));
   report.set_accounted_percent(sums.AccountedPercent());
   v1::BandwidthReport& bandwidth = *report.mutable_bandwidth();
-  bandwidth.set_seconds(extremes.seconds);
-  if (extremes.seconds > 0) {
-    const SecondExtremes bytes = mixed ? sums.byte_series.Extremes(extremes.seconds) : extremes;
-    const uint64_t unit_bytes = mixed ? 1 : block_size_bytes;
-    bandwidth.set_max_bytes_per_second(bytes.max_writes * unit_bytes);
-    bandwidth.set_min_bytes_per_second(bytes.min_writes * unit_bytes);
-    bandwidth.set_avg_bytes_per_second(static_cast<double>(bytes.writes * unit_bytes) / extremes.seconds);
-    bandwidth.set_averaged_seconds(extremes.averaged_seconds);
+  bandwidth.set_seconds(whole_seconds);
+  if (whole_seconds > 0) {
+    const SecondExtremes bytes = sums.series.Extremes(whole_seconds, &WriteSums::bytes);
+    bandwidth.set_max_bytes_per_second(bytes.max);
+    bandwidth.set_min_bytes_per_second(bytes.min);
+    bandwidth.set_avg_bytes_per_second(static_cast<double>(bytes.sum) / whole_seconds);
+    bandwidth.set_averaged_seconds(bytes.averaged_seconds);
   }
   v1::ClosingReport& closing = *report.mutable_closing();
   closing.set_writes(sums.closing.writes);
-  closing.set_bytes(mixed ? sums.closing_bytes : sums.closing.writes * block_size_bytes);
+  closing.set_bytes(sums.closing.bytes);
   closing.set_latency_sum_ns(sums.closing.latency_sum_ns);
   closing.set_latency_max_ns(sums.closing.latency_max_ns);
   closing.set_length_ns(sums.closing_length_ns);

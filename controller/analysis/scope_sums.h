@@ -19,8 +19,8 @@ namespace plimsoll {
 // The part of a step to which a frame's writes belong.
 enum class FramePart { kWarmup, kMeasured, kClosing };
 
-// What a received distribution adds to the sums of a second.
-WriteSums WriteSumsOf(const v1::Distribution& latency);
+// What a received distribution adds to the sums of a second; `bytes`: of its writes.
+WriteSums WriteSumsOf(const v1::Distribution& latency, uint64_t bytes);
 
 // A frame's service times, or its response times: of a writer without a target rate, its service times.
 const v1::Distribution& TimesOf(const v1::Frame& frame, TimeKind kind);
@@ -57,8 +57,8 @@ class WriterStats {
   int64_t between_ns() const { return between_ns_; }
   // Plain counts, as in ScopeSums::counts.
   const v1::ScopeReport& counts() const { return counts_; }
-  // Every write of the writer has this size.
-  uint64_t block_size_bytes() const { return shape_.block_size_bytes; }
+  // Bytes of the writes that completed within the measured time.
+  uint64_t measured_bytes() const { return measured_bytes_; }
   // The slowest measured write; absent if there is none or no frame reported it.
   const std::optional<v1::WriteSample>& slowest() const { return slowest_; }
   // Sequence number of the fastest measured write; 0: none, or its frame does not name it.
@@ -100,7 +100,6 @@ class WriterStats {
   WriteSums warmup_;
   PerTime<WriteSums> closing_;
   uint64_t measured_bytes_ = 0;
-  uint64_t warmup_bytes_ = 0;
   int64_t between_ns_ = 0;
   v1::ScopeReport counts_;
   std::optional<v1::WriteSample> slowest_;
@@ -130,11 +129,8 @@ struct ScopeSums {
   // The series and the closing sums as response times; empty without a target rate.
   SecondSeries response_series;
   WriteSums response_closing;
-  // Bytes of the writes that completed within the measured time, and of the closing writes.
+  // Bytes of the writes that completed within the measured time.
   uint64_t bytes = 0;
-  uint64_t closing_bytes = 0;
-  // A series of bytes instead of writes, if the step's queue managers have different block sizes; otherwise empty.
-  SecondSeries byte_series;
   // How long after the step's end the last closing write completed.
   int64_t closing_length_ns = 0;
   // The longest measured time, and the shortest of those scopes that were not lost.
@@ -218,16 +214,14 @@ struct AskedLoad {
   double rate_per_second = 0;  // 0: a closed loop
   // Arrivals are random, so the rate holds only on average.
   bool random_arrivals = false;
-  // The step's queue managers have different block sizes.
-  bool mixed_blocks = false;
 };
 
 // The sums of one writer.
 ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
                        const AskedLoad& asked);
 
-// A row of the report, except what needs the timeline: the slowest write, and how far the data reach.
-// `block_size_bytes` is the size of every write of the scope; 0: sizes differ.
-v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint64_t block_size_bytes, const SecondExtremes& extremes);
+// A row of the report, except what needs the timeline: the slowest write, and how far the data reach. `whole_seconds`:
+// seconds of the step that all of the scope was measured in.
+v1::ScopeReport MakeScopeReport(const ScopeSums& sums, uint32_t whole_seconds);
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@ void WriteSums::Merge(const WriteSums& other) {
   writes += other.writes;
   latency_sum_ns = SaturatingAdd(latency_sum_ns, other.latency_sum_ns);
   latency_max_ns = std::max(latency_max_ns, other.latency_max_ns);
+  bytes += other.bytes;
 }
 
 void SecondSeries::AddWide(uint32_t first, uint32_t last, const WriteSums& sums) {
@@ -25,14 +26,6 @@ void SecondSeries::AddWide(uint32_t first, uint32_t last, const WriteSums& sums)
 void SecondSeries::Merge(const SecondSeries& other) {
   other.seconds_.ForEach([this](uint32_t second, const WriteSums& sums) {
     if (sums.writes > 0) seconds_[second].Merge(sums);
-  });
-  wide_.insert(wide_.end(), other.wide_.begin(), other.wide_.end());
-  frames_ += other.frames_;
-}
-
-void SecondSeries::MergeWrites(const SecondSeries& other, uint64_t times) {
-  other.seconds_.ForEach([this, times](uint32_t second, const WriteSums& sums) {
-    if (sums.writes > 0) seconds_[second].writes += sums.writes * times;
   });
   wide_.insert(wide_.end(), other.wide_.begin(), other.wide_.end());
   frames_ += other.frames_;
@@ -69,42 +62,42 @@ std::vector<WideRange> SecondSeries::JoinedRanges() const {
   return joined;
 }
 
-SecondExtremes SecondSeries::Extremes(uint32_t whole_seconds) const {
+SecondExtremes SecondSeries::Extremes(uint32_t whole_seconds, uint64_t WriteSums::* figure) const {
   SecondExtremes extremes;
   extremes.seconds = whole_seconds;
   if (whole_seconds == 0) return extremes;
   const std::vector<WideRange> ranges = JoinedRanges();
-  std::vector<uint64_t> range_writes(ranges.size());
+  std::vector<uint64_t> range_sums(ranges.size());
   uint64_t seen = 0;
-  extremes.min_writes = UINT64_MAX;
-  extremes.most_min_writes = UINT64_MAX;
-  const auto take = [&extremes](uint64_t writes) {
-    extremes.min_writes = std::min(extremes.min_writes, writes);
-    extremes.max_writes = std::max(extremes.max_writes, writes);
-    extremes.most_min_writes = std::min(extremes.most_min_writes, writes);
+  extremes.min = UINT64_MAX;
+  extremes.most_min = UINT64_MAX;
+  const auto take = [&extremes](uint64_t value) {
+    extremes.min = std::min(extremes.min, value);
+    extremes.max = std::max(extremes.max, value);
+    extremes.most_min = std::min(extremes.most_min, value);
   };
   size_t next = 0;
   seconds_.ForEach([&](uint32_t second, const WriteSums& sums) {
     while (next < ranges.size() && ranges[next].last < second) ++next;
     if (next < ranges.size() && ranges[next].first <= second) {
-      range_writes[next] += sums.writes;
+      range_sums[next] += sums.*figure;
       return;
     }
     if (second >= whole_seconds) return;
     ++seen;
-    extremes.writes += sums.writes;
-    take(sums.writes);
+    extremes.sum += sums.*figure;
+    take(sums.*figure);
   });
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].first >= whole_seconds) break;
     // A range that reaches beyond the last whole second is shared out evenly; nothing better is known.
     const uint64_t length = ranges[i].last - ranges[i].first + 1;
     const uint32_t inside = std::min(ranges[i].last, whole_seconds - 1) - ranges[i].first + 1;
-    extremes.writes += range_writes[i] / length * inside + range_writes[i] % length * inside / length;
+    extremes.sum += range_sums[i] / length * inside + range_sums[i] % length * inside / length;
     extremes.averaged_seconds += inside;
-    const uint64_t most_of_worst = std::min(extremes.most_min_writes, range_writes[i] / inside);
-    take(range_writes[i] / length);
-    extremes.most_min_writes = most_of_worst;
+    const uint64_t most_of_worst = std::min(extremes.most_min, range_sums[i] / inside);
+    take(range_sums[i] / length);
+    extremes.most_min = most_of_worst;
     seen += inside;
   }
   if (seen < whole_seconds) take(0);

@@ -92,6 +92,7 @@ struct WriteSums {
   // UINT64_MAX where it is more, as only response times can be.
   uint64_t latency_sum_ns = 0;
   uint64_t latency_max_ns = 0;
+  uint64_t bytes = 0;
 
   void Merge(const WriteSums& other);
 };
@@ -103,15 +104,16 @@ struct WideRange {
   bool operator==(const WideRange&) const = default;
 };
 
-// Extremes over whole seconds. A wide range counts each of its seconds with its average.
+// Sum and extremes, over whole seconds, of the writes or of their bytes. A wide range counts each of its seconds with
+// its average.
 struct SecondExtremes {
   uint32_t seconds = 0;
   uint32_t averaged_seconds = 0;
-  uint64_t writes = 0;
-  uint64_t min_writes = 0;
-  uint64_t max_writes = 0;
+  uint64_t sum = 0;
+  uint64_t min = 0;
+  uint64_t max = 0;
   // The worst second has at most so many, whatever the seconds of wide ranges were.
-  uint64_t most_min_writes = 0;
+  uint64_t most_min = 0;
 };
 
 // One row of a series: seconds [first, last] and what completed in them.
@@ -131,8 +133,6 @@ class SecondSeries {
   // What cannot be split into seconds. `first` < `last`.
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
   void Merge(const SecondSeries& other);
-  // Adds the writes of `other`, each counted `times` over, without latencies: with a block's size, a series of bytes.
-  void MergeWrites(const SecondSeries& other, uint64_t times);
 
   // What completed in that second; what cannot be split into seconds counts in its first one.
   WriteSums At(uint32_t second) const { return seconds_.Get(second); }
@@ -144,8 +144,8 @@ class SecondSeries {
   uint64_t RowCount(uint32_t seconds) const;
   // The second after the last one with a write.
   uint32_t EndSecond() const;
-  // Over seconds 0 ... whole_seconds - 1.
-  SecondExtremes Extremes(uint32_t whole_seconds) const;
+  // Over seconds 0 ... whole_seconds - 1: of the writes, or with &WriteSums::bytes of their bytes.
+  SecondExtremes Extremes(uint32_t whole_seconds, uint64_t WriteSums::* figure = &WriteSums::writes) const;
   // Rows for seconds 0 ... seconds - 1, zeros included; where wide ranges overlap, they are one row.
   void ForEachRow(uint32_t seconds, const std::function<void(const SeriesRow&)>& visit) const;
 

@@ -95,7 +95,7 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   } else {
     AddDistribution(name, sums.latency, *operation.mutable_distributions());
     // A writer's seconds are those of its writes.
-    if (HasSeries(scope.kind)) AddSeriesOf(TimeKind::kService, name, sums, scope, {}, *operation.mutable_series());
+    if (HasSeries(scope.kind)) AddSeriesOf(TimeKind::kService, name, sums, scope, *operation.mutable_series());
   }
   v1::OperationScopeReport& report = *operation.add_scopes();
   report.set_kind(name.kind);
@@ -223,7 +223,7 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
 void StepReporter::AddScope(const Named& name, const ScopeSums& sums, const StepScope& of) {
   const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
   v1::ScopeReport& scope = *report_.add_scopes();
-  scope = MakeScopeReport(sums, of.block_size_bytes, extremes);
+  scope = MakeScopeReport(sums, extremes.seconds);
   scope.set_kind(name.kind);
   scope.set_host(name.host);
   scope.set_qm(name.qm);
@@ -406,24 +406,16 @@ bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) con
 void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
   if (!HasSeries(name.kind) || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
-  // Bytes of each row where blocks have different sizes: all series have the same rows.
-  std::vector<uint64_t> bytes;
-  if (scope.block_size_bytes == 0) {
-    sums.byte_series.ForEachRow(RowsFor(sums), [&bytes](const SeriesRow& row) { bytes.push_back(row.sums.writes); });
-    bytes.push_back(sums.closing_bytes);
-  }
-  AddSeriesOf(TimeKind::kService, name, sums, scope, bytes, *report_.mutable_series());
+  AddSeriesOf(TimeKind::kService, name, sums, scope, *report_.mutable_series());
   if (stats_.shape().rated) {
-    AddSeriesOf(TimeKind::kResponse, name, sums, scope, bytes, *report_.mutable_response()->mutable_series());
+    AddSeriesOf(TimeKind::kResponse, name, sums, scope, *report_.mutable_response()->mutable_series());
   }
 }
 
 void StepReporter::AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
-                               const std::vector<uint64_t>& bytes,
                                google::protobuf::RepeatedPtrField<v1::SeriesReport>& all) {
   const bool response = kind == TimeKind::kResponse;
   const SecondTable* const percentiles = PercentilesOf(scope, kind);
-  const uint64_t block_size_bytes = scope.block_size_bytes;
   v1::SeriesReport& series = *all.Add();
   series.set_kind(name.kind);
   series.set_host(name.host);
@@ -432,10 +424,9 @@ void StepReporter::AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums
   uint64_t coalesced_seconds = 0;
   bool sums_known = true;
   const auto add = [&](uint32_t second, const WriteSums& row, const SecondQuantiles& quantiles) {
-    const auto place = static_cast<size_t>(series.second_size());
     series.add_second(second);
     series.add_writes(row.writes);
-    series.add_bytes(block_size_bytes > 0 ? row.writes * block_size_bytes : place < bytes.size() ? bytes[place] : 0);
+    series.add_bytes(row.bytes);
     series.add_latency_sum_ns(row.latency_sum_ns);
     sums_known = sums_known && row.latency_sum_ns <= static_cast<uint64_t>(INT64_MAX);
     series.add_latency_max_ns(row.latency_max_ns);

@@ -78,10 +78,9 @@ class StepReporter : private ScopeVisitor {
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
   void AddScope(const Named& name, const ScopeSums& sums, const StepScope& scope);
   void AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope);
-  // Adds the series of one time of the writes to those of the report. `bytes`: of each row and of the closing one,
-  // where blocks have different sizes.
+  // Adds the series of one time of the writes to those of the report.
   void AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
-                   const std::vector<uint64_t>& bytes, google::protobuf::RepeatedPtrField<v1::SeriesReport>& all);
+                   google::protobuf::RepeatedPtrField<v1::SeriesReport>& all);
   // Percentiles of the scope's seconds; null where they are not known.
   const SecondTable* PercentilesOf(const StepScope& scope, TimeKind kind) const;
   // Percentiles over the storage's hosts that took part; null where they are not known.

@@ -64,10 +64,9 @@ void HostStep::AddWarmup(const v1::Frame& frame) {
   if (frame.latency().count() == 0) return;
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval() + shape_.warmup_intervals());
   if (!seconds) return;
-  warmup_bytes_.Add(seconds->first, {frame.bytes(), 0, 0});
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
     const v1::Distribution& times = TimesOf(frame, kind);
-    warmup_series_[kind].Add(seconds->first, WriteSumsOf(times));
+    warmup_series_[kind].Add(seconds->first, WriteSumsOf(times, frame.bytes()));
     if (seconds->first == seconds->last) {
       warmup_[kind].Add(frame.qm(), seconds->first, times);
     } else {
@@ -222,8 +221,7 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
     if (!part.done()) own.measured_ns = writer->covered_ns();
     // A part has no schedule of its own: what a writer is late by is the whole write's.
     const double rate_per_second = of_writes ? facts.rate_per_second(step_, qm) : 0;
-    ScopeSums sums = SumsOfWriter(*writer, host, qm, own,
-                                  {rate_per_second, facts.random_arrivals(step_), shape_.block_size_bytes == 0});
+    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, {rate_per_second, facts.random_arrivals(step_)});
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
     if (of_writes && any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
     // Which of its parts a write in flight had reached is not known.
@@ -234,16 +232,14 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
     sums.lost = all.lost;
     sums.generator_bound = all.generator_bound;
     sums.cpu_wait_ns = allowed_ns.value_or(0);
-    visitor.OnScope({v1::SCOPE_KIND_QM, writer->block_size_bytes(), host, &facts, &part, qm, writer, facts.storage,
-                     measured.left_early, operation},
+    visitor.OnScope({v1::SCOPE_KIND_QM, host, &facts, &part, qm, writer, facts.storage, measured.left_early, operation},
                     sums);
     all.Merge(sums);
   }
   // Each of the writers has the wait of them all.
   all.cpu_wait_ns = allowed_ns.value_or(0);
   if (measured.left_early) all.data_until_ns = part.done() ? measured.measured_ns : part.all_covered_ns();
-  visitor.OnScope({v1::SCOPE_KIND_HOST, shape_.block_size_bytes, host, &facts, &part, 0, nullptr, facts.storage,
-                   measured.left_early, operation},
+  visitor.OnScope({v1::SCOPE_KIND_HOST, host, &facts, &part, 0, nullptr, facts.storage, measured.left_early, operation},
                   all);
   return all;
 }
@@ -300,15 +296,10 @@ ScopeSums StepStats::AddUpOperation(const HostTable& hosts, uint32_t rules, Step
   for (auto& [number, sums] : storages) {
     sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
     sums.lost = sums.lost || absent_from.contains(number);
-    visitor.OnScope({.kind = v1::SCOPE_KIND_STORAGE,
-                     .block_size_bytes = shape_.block_size_bytes,
-                     .storage = number,
-                     .operation = operation},
-                    sums);
+    visitor.OnScope({.kind = v1::SCOPE_KIND_STORAGE, .storage = number, .operation = operation}, sums);
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
-  visitor.OnScope({.kind = v1::SCOPE_KIND_CLUSTER, .block_size_bytes = shape_.block_size_bytes, .operation = operation},
-                  cluster);
+  visitor.OnScope({.kind = v1::SCOPE_KIND_CLUSTER, .operation = operation}, cluster);
   return cluster;
 }
 

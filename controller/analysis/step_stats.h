@@ -74,8 +74,6 @@ class HostStep {
   // Percentiles of the warm-up, for live views: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
   const SecondSeries& warmup_series(TimeKind kind) const { return warmup_series_[kind]; }
-  // Its bytes in place of its writes.
-  const SecondSeries& warmup_bytes() const { return warmup_bytes_; }
   HostStalls& stalls() { return stalls_; }
   const HostStalls& stalls() const { return stalls_; }
   // The host reported that the step is over.
@@ -99,7 +97,6 @@ class HostStep {
   PerTime<HostPercentiles> percentiles_;
   PerTime<HostPercentiles> warmup_;
   PerTime<SecondSeries> warmup_series_;
-  SecondSeries warmup_bytes_;
   HostStalls stalls_;
   // By operation, then by writer.
   std::vector<std::vector<std::unique_ptr<WriterStats>>> writers_;
@@ -111,8 +108,6 @@ class HostStep {
 // A scope of a step whose figures were added up. Refers to the step.
 struct StepScope {
   v1::ScopeKind kind = v1::SCOPE_KIND_CLUSTER;
-  // Block size of each of its writes; 0: they have different ones.
-  uint64_t block_size_bytes = 0;
   // For a writer or a host: the host's number, what is known of it, and its part.
   uint32_t host = 0;
   const HostFacts* facts = nullptr;

@@ -22,9 +22,9 @@ TEST(SecondSeries, SecondsWithoutAWriteCountInTheExtremes) {
   series.Add(0, Writes(10));
   series.Add(200, Writes(30));
   const SecondExtremes extremes = series.Extremes(201);
-  EXPECT_EQ(extremes.min_writes, 0);
-  EXPECT_EQ(extremes.max_writes, 30);
-  EXPECT_EQ(extremes.writes, 40);
+  EXPECT_EQ(extremes.min, 0);
+  EXPECT_EQ(extremes.max, 30);
+  EXPECT_EQ(extremes.sum, 40);
 }
 
 TEST(SecondSeries, OnlyWholeSecondsCountInTheExtremes) {
@@ -33,9 +33,9 @@ TEST(SecondSeries, OnlyWholeSecondsCountInTheExtremes) {
   series.Add(1, Writes(12));
   series.Add(2, Writes(1));
   const SecondExtremes extremes = series.Extremes(2);
-  EXPECT_EQ(extremes.min_writes, 10);
-  EXPECT_EQ(extremes.max_writes, 12);
-  EXPECT_EQ(extremes.writes, 22);
+  EXPECT_EQ(extremes.min, 10);
+  EXPECT_EQ(extremes.max, 12);
+  EXPECT_EQ(extremes.sum, 22);
 }
 
 TEST(SecondSeries, OverlappingWideRangesAreOneRow) {
@@ -50,9 +50,9 @@ TEST(SecondSeries, OverlappingWideRangesAreOneRow) {
   EXPECT_THAT(Rows(a, 5), ElementsAre(Pair(0, 5), Pair(1, 36), Pair(4, 7)));
   const SecondExtremes extremes = a.Extremes(5);
   EXPECT_EQ(extremes.averaged_seconds, 3);
-  EXPECT_EQ(extremes.writes, 48);
-  EXPECT_EQ(extremes.max_writes, 12);
-  EXPECT_EQ(extremes.min_writes, 5);
+  EXPECT_EQ(extremes.sum, 48);
+  EXPECT_EQ(extremes.max, 12);
+  EXPECT_EQ(extremes.min, 5);
 }
 
 TEST(SecondSeries, AWideRangeThatReachesBeyondTheWholeSecondsIsSharedOut) {
@@ -60,9 +60,9 @@ TEST(SecondSeries, AWideRangeThatReachesBeyondTheWholeSecondsIsSharedOut) {
   series.AddWide(1, 4, Writes(40));
   series.Add(0, Writes(10));
   const SecondExtremes extremes = series.Extremes(3);
-  EXPECT_EQ(extremes.writes, 30);
+  EXPECT_EQ(extremes.sum, 30);
   EXPECT_EQ(extremes.averaged_seconds, 2);
-  EXPECT_EQ(extremes.min_writes, 10);
+  EXPECT_EQ(extremes.min, 10);
 }
 
 TEST(SecondSeries, CountsItsRowsAndTheFramesThatReportedThem) {
