@@ -10,35 +10,15 @@
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/clock_check.h"
+#include "controller/analysis/kind_analysis.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/whole_run.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
-#include "controller/timeline/section_analysis.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
-
-// Each in the sources of its kind.
-#define PLIMSOLL_KIND(Name) \
-  std::unique_ptr<SectionAnalysis> Make##Name##Analysis(const v1::TestPlan& plan, uint32_t rules);
-PLIMSOLL_ANALYSED_KINDS(PLIMSOLL_KIND)
-#undef PLIMSOLL_KIND
-
 namespace {
-
-// The analysis of the kind's section; null where it is that of a log run. `rules`: RunBegin::verdict_rules.
-std::unique_ptr<SectionAnalysis> MakeSectionAnalysis(const v1::TestPlan& plan, uint32_t rules) {
-  switch (RunKindOf(plan)) {
-#define PLIMSOLL_KIND(Name) \
-  case RunKind::k##Name:    \
-    return Make##Name##Analysis(plan, rules);
-    PLIMSOLL_ANALYSED_KINDS(PLIMSOLL_KIND)
-#undef PLIMSOLL_KIND
-    default:
-      return nullptr;
-  }
-}
 
 // No run has more hosts; bounds what a damaged journal can make us hold.
 constexpr size_t kMaxHosts = 100'000;

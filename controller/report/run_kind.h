@@ -12,8 +12,8 @@ namespace plimsoll {
 
 // The names of the kinds that have a section of their own in the plan; of those whose reports have one, too; and of
 // those with an analysis of their own. The tables of the layers are made from these lists: for a kind Name they need
-// kNamePlanKind (plan_kinds.h), kNameTextSection (sections.h) and MakeNameAnalysis (analyzer.cc), each in the sources
-// of the kind.
+// kNamePlanKind (plan_kinds.h), kNameTextSection (sections.h) and MakeNameAnalysis (kind_analysis.cc), each in the
+// sources of the kind.
 #define PLIMSOLL_PLANNED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement)
 #define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement)
 #define PLIMSOLL_ANALYSED_KINDS(KIND) KIND(Ha) KIND(Limit)
