@@ -227,7 +227,7 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     }
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST}) {
       v1::ScopeReport& scope = *report.add_scopes();
-      scope = MakeScopeReport(sums, step.block_size_bytes(), extremes);
+      scope = MakeScopeReport(sums, extremes.seconds);
       scope.set_kind(kind);
       scope.set_host(absl::StrCat("node", i + 1));
       if (kind == v1::SCOPE_KIND_QM) scope.set_qm(1);
@@ -244,7 +244,7 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     }
   }
   v1::ScopeReport& scope = *report.add_scopes();
-  scope = MakeScopeReport(cluster, step.block_size_bytes(), extremes);
+  scope = MakeScopeReport(cluster, extremes.seconds);
   scope.set_kind(v1::SCOPE_KIND_CLUSTER);
   search.plant(report);
   judge.ObserveStep({report});
