@@ -11,6 +11,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/step_stats.h"
+#include "controller/report/swept_load.h"
 #include "controller/timeline/timeline.h"
 
 namespace plimsoll {
@@ -272,6 +273,7 @@ void SetStep(const v1::RunBegin& run, const StepStats& step, const HostTable& ho
   view.block_size_bytes = step.shape().block_size_bytes;
   const auto down = step.step().has_down_host() ? hosts.find(step.step().down_host()) : hosts.end();
   if (down != hosts.end()) view.down_host = down->second.label();
+  view.swept = SweptParts(step.step());
 }
 
 void SetRun(const v1::RunBegin& run, LiveSnapshot& snapshot) {

@@ -106,6 +106,8 @@ struct LiveSnapshot {
   uint64_t block_size_bytes = 0;
   // In a placement, the host that is down; empty if no host is.
   std::string down_host = {};
+  // What a sweep gives to the step (SweptParts).
+  std::vector<std::string> swept = {};
   // Time of the step that has passed, the warm-up left out (negative during it), and the planned lengths.
   int64_t elapsed_ns = 0;
   int64_t duration_ns = 0;
@@ -156,6 +158,8 @@ struct IntervalRow {
   uint64_t block_size_bytes = 0;
   // In a placement, the host that is down; empty if no host is.
   std::string down_host = {};
+  // What a sweep gives to the step (SweptParts).
+  std::vector<std::string> swept = {};
   // Its latencies are response times.
   bool response_times = false;
   // The row ends so long after the measured start.

@@ -19,6 +19,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
 #include "controller/report/scopes.h"
+#include "controller/report/swept_load.h"
 
 namespace plimsoll {
 
@@ -61,7 +62,8 @@ std::optional<v1::LogStep> SteadyRounds::NextStep() const {
 
 std::string SteadyRounds::NameOf(const Course& course) const {
   const bool repeated = courses_.back().step.repetition() > 0;
-  return absl::StrCat(FormatSizeForPeople(course.step.block_size_bytes()),
+  const std::string load = absl::StrJoin(SweptParts(course.step), ", ");
+  return absl::StrCat(FormatSizeForPeople(course.step.block_size_bytes()), load.empty() ? "" : ", ", load,
                       repeated ? absl::StrCat(", repetition ", course.step.repetition() + 1) : "");
 }
 

@@ -21,6 +21,7 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
+#include "controller/plan/sweep.h"
 #include "controller/render/plain_text.h"
 #include "controller/run/preparation.h"
 #include "controller/run/run_records.h"
@@ -157,6 +158,7 @@ class LogRun final : public PlannedRun {
     if (HasPlacement(plan_)) {
       for (const std::string& text : DescribePlacement(plan_)) console_.out << SanitizeForTerminal(text) << '\n';
     }
+    for (const std::string& text : DescribeSweep(plan_)) console_.out << text << '\n';
   }
 
   std::vector<std::string> KeptFiles() const override {

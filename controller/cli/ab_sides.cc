@@ -129,6 +129,12 @@ absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
     return absl::InvalidArgumentError(
         "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
   }
+  if (plan.has_sweep()) {
+    return absl::InvalidArgumentError(
+        "ab takes no list of --rate or --qm, whose steps have different loads: give one value, or measure the list "
+        "with "
+        "`plimsoll run`");
+  }
   const auto several = [](const v1::LogWorkload& workload) { return DirsOf(workload).size() > 1; };
   if (std::ranges::none_of(EffectiveWorkloads(plan), several)) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -28,6 +28,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
+#include "controller/plan/sweep.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -167,6 +168,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
              << ":\n";
     for (const std::string& text : lines) line.out << SanitizeForTerminal(text) << '\n';
   }
+  for (const std::string& text : DescribeSweep(*plan)) line.out << text << '\n';
   for (const std::string& text : DescribeCommands(plan->ha())) line.out << SanitizeForTerminal(text) << '\n';
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
   return static_cast<int>(Exit::kOk);

@@ -12,6 +12,7 @@
 #include "controller/cli/command.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/plan/sweep.h"
 
 namespace plimsoll {
 namespace {
@@ -72,7 +73,9 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
     std::string names = "--" + rule.flag();
     for (const std::string& alias : rule.alias()) absl::StrAppend(&names, ",--", alias);
     const std::string summary = Summary(field);
-    const std::string help = summary.empty() ? rule.help() : absl::StrCat(rule.help(), " (", summary, ")");
+    const bool sweeps = kind_ == RunKind::kRun && SweptListOf(field) != nullptr;
+    const std::string about = absl::StrCat(rule.help(), sweeps ? "; a list makes a step for each" : "");
+    const std::string help = summary.empty() ? about : absl::StrCat(about, " (", summary, ")");
     CLI::Option* option = nullptr;
     if (KindOf(field) == ValueKind::kBool) {
       option = app.add_flag(names, rule.help());
@@ -80,7 +83,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
       // A flag, so that the value can only stand behind "=" and no argument is taken for it.
       option = app.add_flag(absl::StrCat(names, "{", rule.bare_flag(), "}"), flag_values_.emplace_back(), help);
     } else {
-      option = AddTextOption(app, names, help, field.is_repeated())->type_name(rule.metavar());
+      option = AddTextOption(app, names, help, field.is_repeated())->type_name(rule.metavar() + (sweeps ? ",..." : ""));
     }
     option->group(group);
     flags_.push_back({&field, option});
@@ -154,7 +157,11 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
   const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
   const FieldDescriptor* const section = SectionField(*field.containing_type());
   Message& message = section == nullptr ? plan : *plan.GetReflection()->MutableMessage(&plan, section);
-  const absl::Status status = SetFromText(field, text, message);
+  const FieldDescriptor* const list = SweptListOf(field);
+  const bool listed = text.find(',') != std::string::npos;
+  const absl::Status status = list == nullptr
+                                  ? SetFromText(field, text, message)
+                                  : SetWorkloadValues(field, listed ? SplitList(*list, text) : std::vector{text}, plan);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
   // An option overrides what a host, or a queue manager of a placement, has of its own.
   for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) {

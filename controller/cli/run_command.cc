@@ -86,6 +86,12 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
                       "--csv-file: mqldt's columns are for one block size a step, which a placement does not have",
                       Exit::kWrong);
   }
+  if (!flags.csv_file.empty() && plan->has_sweep()) {
+    return PrintError(line,
+                      "--csv-file: mqldt's columns do not show what a list of --rate or --qm gives to a step; leave it "
+                      "out and use report.csv, or give one value",
+                      Exit::kWrong);
+  }
   PlanRun how = flags.view.Applied(flags.how);
   how.finish = [&flags](const v1::Report& report, const std::string& /*results*/) {
     return flags.csv_file.empty() ? absl::OkStatus() : WriteFile(flags.csv_file, RenderMqldtCsv(report));

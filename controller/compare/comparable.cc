@@ -403,6 +403,12 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
       empty.Update(absl::FailedPreconditionError(
           absl::StrCat(run.source, ": not comparable: it is ", kind.noun, kind.not_comparable)));
     }
+    if (run.report.plan().has_sweep()) {
+      empty.Update(absl::FailedPreconditionError(
+          absl::StrCat(run.source,
+                       ": not comparable: it is a sweep, whose steps have different loads (--rate, --qm); compare runs "
+                       "(`plimsoll run`) with one --rate and one --qm")));
+    }
     const auto several = [](const v1::HostReport& host) { return host.more_mounts_size() > 0; };
     if (std::ranges::any_of(run.report.hosts(), several)) {
       empty.Update(absl::FailedPreconditionError(absl::StrCat(

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/text.h"
 #include "controller/render/plain_text.h"
+#include "controller/report/swept_load.h"
 
 namespace plimsoll {
 namespace {
@@ -140,6 +141,7 @@ void LiveFeed::StepStarts(uint32_t step, uint32_t steps, uint32_t round_steps, c
   moment_.view.now.steps = steps;
   moment_.view.now.round_steps = round_steps;
   moment_.view.now.block_size_bytes = spec.block_size_bytes();
+  moment_.view.now.swept = SweptParts(spec);
   settled_ = SettledStalls();
   Enter(LivePhase::kStarting);
   // Not at once: the first figures come with the first frames.

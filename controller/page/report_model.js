@@ -48,6 +48,19 @@ plimsoll.model = (() => {
   // The highest value of the bucket that begins there: 128 buckets for each power of two, below 128 ns one each.
   const bucketEnd = (from) => from + 2 ** Math.max(Math.floor(Math.log2(Math.max(from, 1))) - 7, 0) - 1;
 
+  // The load that a sweep gives to a step: ["100 writes/s per queue manager", "2 queue managers per host"].
+  const loadParts = (step) => {
+    const {format} = plimsoll;
+    const parts = [];
+    if (step.purpose) return parts;
+    if (step.rate_per_second > 0) parts.push(format.targetRate(step.rate_per_second) + ' writes/s per queue manager');
+    if (step.rate_per_second === 0) parts.push('closed loop');
+    if (step.queue_managers) parts.push(format.plural(step.queue_managers, 'queue manager') + ' per host');
+    return parts;
+  };
+  // "64 KiB", in a sweep with the load.
+  const loadName = (step) => [plimsoll.format.size(step.block_size_bytes), ...loadParts(step)].join(', ');
+
   // One step: its message of the report, and what was packed beside it.
   class Step {
     constructor(report, step, packed) {
@@ -115,17 +128,18 @@ plimsoll.model = (() => {
       return this.unpackedDistributions;
     }
 
-    // "Step 2 of 4: 64 KiB, repetition 2".
+    // "Step 2 of 4: 64 KiB, repetition 2", in a sweep "Step 2 of 4: 64 KiB, 100 writes/s per queue manager".
     title() {
       const {report, step} = this;
       const {stepTitle} = plimsoll.kindOf(report);
       const ofKind = stepTitle ? stepTitle(report, step) : null;
       if (ofKind !== null) return ofKind;
       const repeat = Math.max(report.plan ? report.plan.repeat || 1 : 1, 1);
-      const planned = repeat * (report.plan ? report.plan.block_size_bytes.length : 0);
+      const {sweep} = report.plan || {};
+      const loads = sweep ? Math.max(sweep.rate_per_second.length, 1) * Math.max(sweep.qm.length, 1) : 1;
+      const planned = repeat * loads * (report.plan ? report.plan.block_size_bytes.length : 0);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
-      return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' +
-          plimsoll.format.size(step.block_size_bytes) + repetition;
+      return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' + loadName(step) + repetition;
     }
 
     // Which unit suits the step's latencies: {ns, name}.
@@ -187,5 +201,5 @@ plimsoll.model = (() => {
     return count + (more === null ? 1 : Number(more[1].replaceAll(',', '')));
   }, 0);
 
-  return {read, nameOf, writerName, mounts, blockText, percentile, color, dash, noteCount, NS_PER_S};
+  return {read, loadName, nameOf, writerName, mounts, blockText, percentile, color, dash, noteCount, NS_PER_S};
 })();

@@ -31,6 +31,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
     ['p99', (cluster) => model.percentile(summary.felt(cluster), 'p99', format.time)],
     ['max', (cluster) => (summary.felt(cluster).count > 0 ? format.time(summary.felt(cluster).max_ns) : format.DASH)]
   ];
+  const swept = report.plan && report.plan.sweep;
   const figure = (step, get) => (step.cluster === null ? format.DASH : get(step.cluster));
   const caption = () => 'Latencies are ' +
       (steps.some((step) => step.cluster !== null && step.cluster.rate) ? 'response' : 'service') +
@@ -56,11 +57,10 @@ plimsoll.sheet = (report, rows, steps, ha) => {
         (criteria.length > 0 ? 'Criteria with their worst values, and figures by step. ' : 'Figures by step. ') +
             caption(),
         [
-          {title: '', head: true},
-          ...steps.map((step) => ({
-                         title: 'Step ' + step.step.number + ', ' +
-                             (stepName ? stepName(step.step) : format.size(step.step.block_size_bytes))
-                       })),
+          {title: '', head: true}, ...steps.map((step) => ({
+                                                  title: 'Step ' + step.step.number + ', ' +
+                                                      (stepName ? stepName(step.step) : model.loadName(step.step))
+                                                })),
           ...(runWide ? [{title: 'Run'}] : [])
         ],
         [...rows, ...figures]);
@@ -81,11 +81,14 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                                             one.value_text ? summary.where(one) : ''])),
        plimsoll.table(
            'Figures by step. ' + caption(),
-           [{title: 'Step', head: true}, {title: 'Block'}, ...FIGURES.map(([name]) => ({title: name}))],
+           [
+             {title: 'Step', head: true}, {title: swept ? 'Load' : 'Block'}, ...FIGURES.map(([name]) => ({title: name}))
+           ],
            steps.slice(0, MOST.rows)
                .map(
                    (step) =>
-                       [String(step.step.number), model.blockText(step.step.block_size_bytes),
+                       [String(step.step.number),
+                        swept ? model.loadName(step.step) : model.blockText(step.step.block_size_bytes),
                         ...FIGURES.map(([, get]) => figure(step, get))])),
        steps.length > MOST.rows ? el('p', {class: 'soft'}, more(steps.length, MOST.rows, 'step')) : null];
 

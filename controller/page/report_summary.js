@@ -1,4 +1,4 @@
-// The top of the page: what ran, the verdict, the step's key figures, and the block sizes beside one another.
+// The top of the page: what ran, the verdict, the step's key figures, and block sizes or loads beside one another.
 'use strict';
 
 plimsoll.summary = (() => {
@@ -7,8 +7,9 @@ plimsoll.summary = (() => {
   // Hosts and queue managers in words.
   const size = (report) => {
     const qms = new Set(report.hosts.map((host) => (host.workload ? host.workload.qm : 0)));
+    const upTo = report.plan && report.plan.sweep && report.plan.sweep.qm.length > 0 ? 'up to ' : '';
     if (qms.size === 1 && !report.placement) {
-      return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + format.plural([...qms][0], 'queue manager');
+      return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + upTo + format.plural([...qms][0], 'queue manager');
     }
     return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');
   };
@@ -189,73 +190,132 @@ plimsoll.summary = (() => {
   // What callers experienced: the response time where there is a target rate, else the service time.
   const felt = (scope) => (scope.rate ? scope.rate.response : scope.latency);
 
-  // Block sizes beside one another: a table, bandwidth and latency as charts. Nothing where there is but one step.
+  // What steps differ in: the title of the axis, the value of a step, its text on the axis and in the name of a line,
+  // and its place on the axis where that is not its place in the list.
+  const BLOCKS = {
+    title: 'Block',
+    by: 'block size',
+    of: (step) => step.block_size_bytes,
+    text: format.size,
+    place: Math.log2,
+    at: (place) => format.size(Math.round(2 ** place)),
+  };
+  // A closed loop is the most that the storage can do.
+  const RATES = {
+    title: 'Writes per second offered, of each queue manager',
+    head: 'Rate per queue manager',
+    by: 'rate',
+    of: (step) => step.rate_per_second || Infinity,
+    text: (rate) => (rate === Infinity ? 'closed loop' : format.targetRate(rate)),
+    name: (rate) => (rate === Infinity ? 'closed loop' : format.targetRate(rate) + ' writes/s'),
+  };
+  const QMS = {
+    title: 'Queue managers per host',
+    head: 'Queue managers per host',
+    by: 'number of queue managers',
+    of: (step) => step.queue_managers,
+    text: format.count,
+    name: (count) => format.plural(count, 'queue manager'),
+  };
+  const valuesOf = (one, steps) => [...new Set(steps.map(({step}) => one.of(step)))].sort((a, b) => a - b);
+
+  // What a sweep goes through, that with the most values first; nothing in other runs.
+  const sweptIn = (steps) => {
+    const {plan} = steps[0].report;
+    const {rate_per_second: rates, qm} = (plan && plan.sweep) || {rate_per_second: [], qm: []};
+    const swept = [...(rates.length > 0 ? [RATES] : []), ...(qm.length > 0 ? [QMS] : [])];
+    return qm.length > rates.length ? swept.reverse() : swept;
+  };
+
+  // Block sizes, or the loads of a sweep, beside one another: a table, throughput and latency as charts. Nothing where
+  // there is but one step.
   const sweep = (steps) => {
     const shown = steps.filter((step) => step.cluster !== null);
     if (shown.length < 2) return {element: null, charts: []};
+    const swept = sweptIn(shown);
+    const [axis] = [...swept, BLOCKS];
     const {columns} = plimsoll;
     const services = columns.summary('throughput', 'latency');
     const responses = columns.summary('throughput', 'response');
     const paced = shown.some((step) => step.cluster.rate);
     const rows = shown.map(
         ({cluster, step}) =>
-            [model.blockText(step.block_size_bytes), String(step.number),
+            [model.blockText(step.block_size_bytes), String(step.number), ...swept.map((one) => one.text(one.of(step))),
              ...(cluster.rate ? responses : services).cells(cluster, (ns) => ns)]);
     const table = plimsoll.table(
-        'Cluster, by block size; ' + (paced ? 'response' : 'service') + ' time',
-        [{title: 'Block', head: true}, {title: 'Step'}, ...services.heads], rows);
-    const sizes = [...new Set(shown.map((step) => step.step.block_size_bytes))].sort((a, b) => a - b);
-    if (sizes.length < 2) return {element: plimsoll.section('sweep', 'All steps', table), charts: []};
-    const charts = sweepCharts(shown, sizes);
+        'Cluster, by ' + axis.by + '; ' + (paced ? 'response' : 'service') + ' time',
+        [{title: 'Block', head: true}, {title: 'Step'}, ...swept.map(({head}) => ({title: head})), ...services.heads],
+        rows);
+    const values = valuesOf(axis, shown);
+    if (values.length < 2) return {element: plimsoll.section('sweep', 'All steps', table), charts: []};
+    const charts = sweepCharts(shown, axis, values, swept);
     const element = plimsoll.section(
-        'sweep', 'By block size', table, el('div', {class: 'pair'}, charts.map((chart) => chart.element)));
+        'sweep', 'By ' + axis.by, table, el('div', {class: 'pair'}, charts.map((chart) => chart.element)));
     return {element, charts};
   };
 
-  const sweepCharts = (steps, sizes) => {
-    const x = sizes.map((bytes) => Math.log2(bytes));
-    const repetitions = [...new Set(steps.map((step) => step.step.repetition))].sort((a, b) => a - b);
-    const value = (size, repetition, get) => {
-      const found = steps.find((step) => step.step.block_size_bytes === size && step.step.repetition === repetition);
+  // Charts over the values of `axis`, with a line for each combination of what else steps differ in.
+  const sweepCharts = (steps, axis, values, swept) => {
+    const others = [BLOCKS, ...swept].filter((one) => one !== axis && valuesOf(one, steps).length > 1);
+    const repeated = valuesOf({of: (step) => step.repetition}, steps).length > 1;
+    const lineOf = ({step}) => [...others.map((one) => (one.name || one.text)(one.of(step))),
+                                ...(repeated ? ['repetition ' + step.repetition] : [])]
+                                   .join(', ');
+    const names = [...new Set(steps.map(lineOf))];
+    const place = axis.place || ((value) => values.indexOf(value));
+    const textAt = axis.at || ((at) => axis.text(values[Math.min(Math.max(Math.round(at), 0), values.length - 1)]));
+    const x = values.map(place);
+    const valueOf = (value, name, get) => {
+      const found = steps.find((step) => axis.of(step.step) === value && lineOf(step) === name);
       return found === undefined || felt(found.cluster).count === 0 ? null : get(found.cluster);
     };
-    const name = (what, repetition) => (repetitions.length > 1 ? what + ', repetition ' + repetition : what);
-    const lines = (what, colors, get) => repetitions.map((repetition, at) => ({
-                                                           name: name(what, repetition),
-                                                           color: colors,
-                                                           dash: at > 0 ? model.dash(8 * at) : null,
-                                                           values: sizes.map((size) => value(size, repetition, get)),
-                                                         }));
+    // Several loads have colours of their own; those of their latencies that have dashes are not shown at first.
+    const own = others.length > 0;
+    const lines = (what, color, get, dash = null) =>
+        names.map((name, at) => ({
+                    name: name === '' ? what : what + ', ' + name,
+                    color: own ? model.color(at) : color,
+                    dash: own ? dash : model.dash(8 * at),
+                    hidden: own && dash !== null,
+                    values: values.map((value) => valueOf(value, name, get)),
+                  }));
     const chart = (options) => new plimsoll.Chart({
       x,
       points: true,
       height: 200,
-      xTitle: 'Block',
-      range: new plimsoll.Range(x[0] - 0.3, x[x.length - 1] + 0.3, (at) => format.size(2 ** at), 1),
-      xText: (at) => format.size(Math.round(2 ** at)),
-      xTicks: () => sizes.map((size) => ({v: Math.log2(size), label: format.size(size)})),
+      xTitle: axis.title,
+      range: new plimsoll.Range(x[0] - 0.3, x[x.length - 1] + 0.3, textAt, 1),
+      xText: textAt,
+      xTicks: () => values.map((value) => ({v: place(value), label: axis.text(value)})),
       ...options,
     });
     const known = (id) => (cluster) => (plimsoll.columns.isKnown(felt(cluster), id) ? felt(cluster)[id + '_ns'] : null);
     const what = steps.some((step) => step.cluster.rate) ? 'response time' : 'service time';
+    const p50 = lines('p50', 'p50', known('p50'), [2, 2]);
+    const p99 = lines('p99', 'p99', known('p99'));
+    const max = lines('max', 'max', (cluster) => felt(cluster).max_ns, [8, 3]);
+    const throughput = swept.length > 0 ? {
+      name: 'IO/s by ' + axis.by,
+      yTitle: 'IO/s',
+      yText: (v) => format.rate(v) + ' IO/s',
+      log: true,
+      series: lines('IO/s', 's1', (cluster) => cluster.iops)
+    } :
+                                          {
+                                            name: 'Bandwidth by block size',
+                                            yTitle: 'MB/s',
+                                            yText: (v) => format.fixed(v, 2) + ' MB/s',
+                                            series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second)
+                                          };
     return [
+      chart({...throughput, yTick: format.shortCount}),
       chart({
-        name: 'Bandwidth by block size',
-        yTitle: 'MB/s',
-        yTick: format.shortCount,
-        yText: (v) => format.fixed(v, 2) + ' MB/s',
-        series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second)
-      }),
-      chart({
-        name: (what === 'response time' ? 'Response' : 'Service') + ' time by block size',
+        name: (what === 'response time' ? 'Response' : 'Service') + ' time by ' + axis.by,
         yTitle: what,
         yTick: format.shortTime,
         yText: format.time,
         log: true,
-        series: [
-          ...lines('p50', 'p50', known('p50')), ...lines('p99', 'p99', known('p99')),
-          ...lines('max', 'max', (cluster) => felt(cluster).max_ns)
-        ]
+        series: own ? [...p99, ...p50, ...max] : [...p50, ...p99, ...max]
       }),
     ];
   };

@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/plan/sweep.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -227,7 +228,9 @@ std::vector<PlanProblem> CriteriaProblems(const v1::TestPlan& plan) {
 
 std::vector<PlanProblem> UndecidableCriteria(const v1::TestPlan& plan) {
   std::vector<PlanProblem> problems;
-  const CriteriaChecker checker(plan);
+  // Each step of a sweep must be able to decide them.
+  const v1::TestPlan least = WithLeastLoad(plan);
+  const CriteriaChecker checker(least);
   for (const std::string& text : plan.criteria()) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
     if (!criterion.ok() || IsReversed(*criterion)) continue;

@@ -19,7 +19,9 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/plan/sweep.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/swept_load.h"
 
 namespace plimsoll {
 namespace {
@@ -48,6 +50,9 @@ class Checker {
     // Rules that tie values together mean little where a value alone is wrong.
     if (!problems_.empty()) return problems_;
     CheckHosts();
+    const std::vector<PlanProblem> of_sweep = SweepProblems(plan_);
+    for (const PlanProblem& problem : of_sweep) Add(problem);
+    if (!of_sweep.empty()) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
       for (const PlanProblem& problem : kind->problems(plan_)) AddNew(problem);
@@ -85,6 +90,8 @@ class Checker {
   // message: "workload."; empty: it is the plan's own, or an element of a list.
   void CheckRanges(const Message& message, const std::string& section, const std::string& where) {
     for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
+      // A sweep is checked with the keys that fill it.
+      if (RuleOf(field).no_key()) continue;
       for (int n = 0; n < CountOf(field, message); ++n) {
         if (KindOf(field) != ValueKind::kMessage) {
           const auto value = ParseValue(field, FormatValue(field, message, n));
@@ -225,10 +232,14 @@ class Checker {
   bool CheckSteps() {
     const bool placed = HasPlacement(plan_);
     const uint64_t steps = (placed ? static_cast<uint64_t>(plan_.hosts_size()) + 1
-                                   : static_cast<uint64_t>(plan_.block_size_bytes_size())) *
+                                   : static_cast<uint64_t>(plan_.block_size_bytes_size()) * SweptLoads(plan_)) *
                            plan_.repeat();
     if (steps > kMaxSteps) {
-      Add(PlanKey(placed ? "placement" : "block_size"), " and ", PlanKey("repeat"), " make ", steps,
+      const auto swept = [](const char* key, int values) {
+        return values == 0 ? PlanKey("", "") : PlanKey(key, ", " + PlanKey(key).text);
+      };
+      Add(PlanKey(placed ? "placement" : "block_size"), swept("workload.rate", plan_.sweep().rate_per_second_size()),
+          swept("workload.qm", plan_.sweep().qm_size()), " and ", PlanKey("repeat"), " make ", steps,
           " steps; a run has at most ", kMaxSteps);
       return false;
     }

@@ -13,6 +13,7 @@
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/plan/sweep.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -20,10 +21,12 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-void ClearWhatIsEqual(const v1::LogWorkload& common, v1::LogWorkload& own) {
+// A value beside a list stays, for the check to find.
+void ClearWhatIsEqual(const v1::TestPlan& plan, v1::LogWorkload& own) {
+  const v1::LogWorkload& common = plan.workload();
   for (const FieldDescriptor& field : FieldsOf(*own.GetDescriptor())) {
     const int count = CountOf(field, own);
-    if (count == 0 || CountOf(field, common) != count) continue;
+    if (count == 0 || CountOf(field, common) != count || SweptCount(plan, field) > 0) continue;
     bool equal = true;
     for (int n = 0; n < count; ++n) equal = equal && FormatValue(field, own, n) == FormatValue(field, common, n);
     if (equal) own.GetReflection()->ClearField(&own, &field);
@@ -77,7 +80,7 @@ void FillDefaults(v1::TestPlan& plan) {
     if (!host.has_workload()) continue;
     CountQmDirs(*host.mutable_workload());
     const uint32_t qm = host.workload().qm();
-    ClearWhatIsEqual(plan.workload(), *host.mutable_workload());
+    ClearWhatIsEqual(plan, *host.mutable_workload());
     // Without it, its directories would count anew.
     if (!host.workload().qm_dirs().empty()) host.mutable_workload()->set_qm(qm);
     if (host.workload().ByteSizeLong() == 0) host.clear_workload();
@@ -116,20 +119,35 @@ bool MeasuresParts(const v1::TestPlan& plan) {
   });
 }
 
+namespace {
+
+// A step for each block size; of a sweep, for each combination with its rates and its numbers of queue managers.
+std::vector<v1::LogStep> ListedSteps(const v1::TestPlan& plan) {
+  std::vector<v1::LogStep> steps;
+  const v1::Sweep& sweep = plan.sweep();
+  for (const uint64_t block_size_bytes : plan.block_size_bytes()) {
+    for (int rate = 0; rate < std::max(sweep.rate_per_second_size(), 1); ++rate) {
+      for (int qm = 0; qm < std::max(sweep.qm_size(), 1); ++qm) {
+        v1::LogStep& step = steps.emplace_back();
+        step.set_block_size_bytes(block_size_bytes);
+        step.set_duration_ns(plan.duration_ns());
+        step.set_warmup_ns(plan.warmup_ns());
+        if (sweep.rate_per_second_size() > 0) step.set_rate_per_second(sweep.rate_per_second(rate));
+        if (sweep.qm_size() > 0) step.set_qm(sweep.qm(qm));
+      }
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
   const auto steps_of = PlanKindOf(plan).steps;
   for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
-    if (steps_of != nullptr) {
-      for (v1::LogStep& step : steps_of(plan)) steps.emplace_back(std::move(step)).set_repetition(repetition);
-      continue;
-    }
-    for (const uint64_t block_size_bytes : plan.block_size_bytes()) {
-      v1::LogStep& step = steps.emplace_back();
-      step.set_block_size_bytes(block_size_bytes);
-      step.set_duration_ns(plan.duration_ns());
-      step.set_warmup_ns(plan.warmup_ns());
-      step.set_repetition(repetition);
+    for (v1::LogStep& step : steps_of != nullptr ? steps_of(plan) : ListedSteps(plan)) {
+      steps.emplace_back(std::move(step)).set_repetition(repetition);
     }
   }
   // A search chooses its further steps itself, and takes whole writes alone.

@@ -39,9 +39,9 @@ std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan);
 // Whether a sync follows each write of some host (sync fdatasync), so that the two parts of a write are measured.
 bool MeasuresParts(const v1::TestPlan& plan);
 
-// The steps of a run: block sizes in their order, or with a placement all hosts up and then each host down, the whole
-// list `repeat` times; of a search, its first step. The plan must have its defaults filled in; CheckPlan bounds the
-// number of steps.
+// The steps of a run: block sizes in their order, each with the combinations of a sweep, or with a placement all hosts
+// up and then each host down, the whole list `repeat` times; of a search, its first step. The plan must have its
+// defaults filled in; CheckPlan bounds the number of steps.
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan);
 
 // Rounds over which SNIA's rule must hold.

@@ -166,7 +166,7 @@ options override the plan, also where a host of the plan has a value of its own.
 - **Size**: bytes, or a number with `k`, `m`, `g`, `t`, in either case, base 1024: `4096`, `64k`, `1g`.
 - **Time**: a number with `ns`, `us`, `ms`, `s`, `m`, `h`, `d`: `250us`, `1.5s`. A number alone is in seconds, for `delay` in
   microseconds.
-- **List**: a YAML list, `[4k, 64k]`, or text with commas, `4k,64k`.
+- **List**: a YAML list, `[4k, 64k]`, or text with commas, `4k,64k`. `rate` and `qm` may be lists, too ([sweeps](#keys-of-workload)).
 - A plan has no anchors, aliases or tags, is one UTF-8 document of at most 1 MiB, and names at most 4096 hosts.
 - Each error is one line with its place: `plan.yaml:12:5: 'qmm' is not a key of workload; ...`.
 )";
@@ -182,6 +182,18 @@ several hosts: `node[1-4]`, `node[08-12].example`, `rack[1-2]-node[1,3,5-8]`. Nu
 
 constexpr char kWorkload[] = R"(
 The plan's `workload` applies to every host; a host's own `workload` overrides it there.
+)";
+
+constexpr char kSweeps[] = R"(
+**Sweeps.** In the plan's own workload, `rate` and `qm` may be lists: `rate: [0, 100, 200]`, or `--rate 0,100,200 --qm 1,2,4`. The run
+then has a step for each combination of block size, rate and number of queue managers. The block size changes least often, then the rate,
+then the number of queue managers: `block_size: [4k, 64k]`, `rate: [100, 200]` and `qm: [1, 2]` make eight steps, the first four with 4k, and the
+first two of these with a rate of 100. The rate 0 is a closed loop. Each host prepares once, for the largest number of queue managers; in
+a step with fewer, the first ones write. Criteria must hold in every step; one for `rate_achieved` or `not_issued` is not about a closed loop.
+
+A list must not have a value twice, and no host may have a value of its own for a key with a list. With a list of `qm`, `qm_dirs` is
+refused. Searches (`limit`), drills (`ha`), acceptances, placements and `plimsoll ab` take one value. `plimsoll compare` refuses a sweep,
+because it would pool steps with different loads.
 )";
 
 constexpr char kCriteria[] = R"(
@@ -316,7 +328,9 @@ std::string Row(const FieldDescriptor& field) {
 std::string Table(const Descriptor& message) {
   std::string table =
       "\n| Key | Option | Value | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- | --- |\n";
-  for (const FieldDescriptor& field : FieldsOf(message)) table += Row(field);
+  for (const FieldDescriptor& field : FieldsOf(message)) {
+    if (!RuleOf(field).no_key()) table += Row(field);
+  }
   return table;
 }
 
@@ -340,7 +354,7 @@ std::string Sections() {
 std::string PlanReference() {
   return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
                       "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), Sections(), kCriteria, MetricTable(),
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, Sections(), kCriteria, MetricTable(),
                       kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules,
                       HaMetricTable(), "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }

@@ -28,7 +28,7 @@ struct PlanKind {
   bool of_parts = false;
   // A criterion as it is written out; null: criteria are those of a log run.
   std::string (*spell_criterion)(const std::string& text) = nullptr;
-  // The steps of one pass; null: one for each block size.
+  // The steps of one pass; null: those that the plan lists.
   std::vector<v1::LogStep> (*steps)(const v1::TestPlan& plan) = nullptr;
   // Where the plan does not list the steps: for how long they write.
   WritingTime (*writing)(const v1::TestPlan& plan) = nullptr;

@@ -38,7 +38,9 @@ std::string WithRange(const std::string& what, const FieldDescriptor& field) {
 
 std::vector<std::string> FieldKeys(const Descriptor& message) {
   std::vector<std::string> keys;
-  for (const FieldDescriptor& field : FieldsOf(message)) keys.push_back(FieldKey(field));
+  for (const FieldDescriptor& field : FieldsOf(message)) {
+    if (!RuleOf(field).no_key()) keys.push_back(FieldKey(field));
+  }
   return keys;
 }
 
@@ -55,7 +57,7 @@ PlanKey::PlanKey(const std::string& path) : key(path), text(path) {
 
 const FieldDescriptor* FindField(const Descriptor& message, const std::string& key) {
   for (const FieldDescriptor& field : FieldsOf(message)) {
-    if (FieldKey(field) == key) return &field;
+    if (FieldKey(field) == key && !RuleOf(field).no_key()) return &field;
   }
   return nullptr;
 }

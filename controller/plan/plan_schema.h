@@ -25,7 +25,7 @@ namespace plimsoll {
 // Longest text that a value may be.
 inline constexpr size_t kMaxTextBytes = 4096;
 
-// Keys of a message in the proto's order.
+// Keys of a message in the proto's order. A field that has none (FieldRule.no_key) is not among them.
 std::vector<std::string> FieldKeys(const google::protobuf::Descriptor& message);
 
 // The field with that key; null where the message has none.

@@ -22,6 +22,7 @@
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/plan/sweep.h"
 #include "controller/plan/yaml_tree.h"
 
 namespace plimsoll {
@@ -33,7 +34,8 @@ using google::protobuf::Message;
 // Values by key, "workload.qm"; those of lists of messages as one.
 void CollectValues(const Message& message, const std::string& prefix, std::map<std::string, std::string>& values) {
   for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
-    const std::string key = absl::StrCat(prefix, FieldKey(field));
+    // The lists of a sweep are values of the workload's keys.
+    const std::string key = absl::StrCat(prefix, RuleOf(field).no_key() ? "workload" : FieldKey(field));
     if (KindOf(field) == ValueKind::kMessage && !field.is_repeated()) {
       CollectValues(message.GetReflection()->GetMessage(message, &field), absl::StrCat(key, "."), values);
       continue;
@@ -146,14 +148,18 @@ std::string Value(const FieldDescriptor& field, const Message& message, int inde
 
 class PlanWriter {
  public:
+  explicit PlanWriter(const v1::TestPlan& plan) : plan_(plan) {}
+
   // Writes the fields that are set.
   void Write(const Message& message, int indent) {
     const Reflection& reflection = *message.GetReflection();
     for (const FieldDescriptor& field : FieldsOf(*message.GetDescriptor())) {
       const int count = CountOf(field, message);
-      if (count == 0) continue;
+      if (count == 0 || RuleOf(field).no_key()) continue;
       const std::string head = absl::StrCat(std::string(static_cast<size_t>(indent), ' '), FieldKey(field), ":");
-      if (KindOf(field) != ValueKind::kMessage) {
+      if (const int swept = &message == &plan_.workload() ? SweptCount(plan_, field) : 0; swept > 0) {
+        absl::StrAppend(&text_, head, Values(*SweptListOf(field), plan_.sweep(), swept, indent), "\n");
+      } else if (KindOf(field) != ValueKind::kMessage) {
         absl::StrAppend(&text_, head, Values(field, message, count, indent), "\n");
       } else if (field.is_repeated()) {
         absl::StrAppend(&text_, head, "\n");
@@ -196,6 +202,7 @@ class PlanWriter {
     }
   }
 
+  const v1::TestPlan& plan_;
   std::string text_;
 };
 
@@ -214,7 +221,7 @@ std::string YamlText(const std::string& text) {
 std::string WritePlan(const v1::TestPlan& plan) {
   v1::TestPlan filled = plan;
   FillDefaults(filled);
-  PlanWriter writer;
+  PlanWriter writer(filled);
   writer.Write(filled, 0);
   return writer.text();
 }
@@ -268,7 +275,8 @@ std::string HomeOf(const std::string& word) {
 // Puts a tree into a plan.
 class PlanReader {
  public:
-  PlanReader(const std::string& file_name, PlanPlaces& places) : file_name_(file_name), places_(places) {}
+  PlanReader(const std::string& file_name, PlanPlaces& places, v1::TestPlan& plan)
+      : file_name_(file_name), places_(places), plan_(plan) {}
 
   // Reads on after a problem, to report all of them at once. `place` names the message for people, `path` is its key,
   // such as "workload" or "placement[2]"; empty: the plan's.
@@ -348,8 +356,30 @@ class PlanReader {
       }
       return;
     }
+    if (SweptListOf(field) != nullptr && IsListed(value)) return ReadSwept(value, path, field);
     if (!CheckText(value, path, field)) return;
     const absl::Status status = SetFromText(field, value.text, message);
+    if (!status.ok()) ValueError(value, path, field, status);
+  }
+
+  static bool IsListed(const YamlNode& value) {
+    return value.kind == YamlNode::Kind::kList ||
+           (value.kind == YamlNode::Kind::kText && absl::StrContains(value.text, ","));
+  }
+
+  // A list of a field of the workload that otherwise has one value.
+  void ReadSwept(const YamlNode& value, const std::string& path, const FieldDescriptor& field) {
+    if (!absl::StartsWith(path, "workload.")) {
+      return Add(value, path,
+                 absl::StrCat(FieldKey(field), ": a host has one value; a list is for all hosts, give it in the ",
+                              "plan's own workload"));
+    }
+    std::vector<std::string> texts = SplitList(*SweptListOf(field), value.text);
+    for (const YamlNode& item : value.items) {
+      if (!CheckText(item, path, field)) return;
+      texts.push_back(item.text);
+    }
+    const absl::Status status = SetWorkloadValues(field, texts, plan_);
     if (!status.ok()) ValueError(value, path, field, status);
   }
 
@@ -414,6 +444,7 @@ class PlanReader {
 
   const std::string& file_name_;
   PlanPlaces& places_;
+  v1::TestPlan& plan_;
 };
 
 }  // namespace
@@ -424,7 +455,7 @@ absl::StatusOr<v1::TestPlan> ReadPlan(const std::string& text, const std::string
   PlanPlaces own;
   PlanPlaces& used = places != nullptr ? *places : own;
   used.SetFile(file_name);
-  PlanReader(file_name, used).ReadMessage(root, "the plan", "", plan);
+  PlanReader(file_name, used, plan).ReadMessage(root, "the plan", "", plan);
   if (own.problems() > 0) return absl::InvalidArgumentError(absl::StrJoin(own.Locate({}), "\n"));
   return plan;
 }

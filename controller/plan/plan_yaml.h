@@ -49,9 +49,9 @@ class PlanPlaces {
   bool unknown_keys_ = false;
 };
 
-// Reads a plan: only what the text contains, no defaults. A list may be a YAML list or comma-separated text; `hosts`
-// may hold ranges (controller/plan/host_list.h), with or without a workload, and is expanded here. Text that is not
-// YAML is INVALID_ARGUMENT, with the place:
+// Reads a plan: only what the text contains, no defaults. A list may be a YAML list or comma-separated text, also that
+// of a sweep (controller/plan/sweep.h); `hosts` may hold ranges (controller/plan/host_list.h), with or without a
+// workload, and is expanded here. Text that is not YAML is INVALID_ARGUMENT, with the place:
 //   plan.yaml:12:5: not YAML: a list is not closed: expected ']'
 // An unknown or repeated key, a wrong type and a value out of its range go to `places`, which receives the lines of the
 // keys, too: the plan is what could be read, and CheckPlan reports all that is wrong with it. Without `places` they are

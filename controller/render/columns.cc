@@ -253,8 +253,12 @@ FigureTable::FigureTable(std::initializer_list<const ColumnGroup*> groups, uint3
   }
 }
 
-FigureTable FigureTable::Summary(bool paced) {
+FigureTable FigureTable::Summary(bool paced, bool swept) {
   FigureTable summary({&kThroughputColumns, nullptr, &kFeltColumns}, kTextSummary);
+  if (swept) {
+    summary.entries_.erase(summary.entries_.begin() + 1);
+    return summary;
+  }
   if (!paced) return summary;
   // The target stands behind IO/s.
   const FigureTable rate({&kRateColumns}, kTextSummary);

@@ -123,8 +123,9 @@ class FigureTable {
  public:
   // The columns of `groups` that `table` (of FigureTables) has; null between two groups is a rule.
   FigureTable(std::initializer_list<const ColumnGroup*> groups, uint32_t table);
-  // The cluster's row of a step in a summary. `paced`: with the target rate, which some step has.
-  static FigureTable Summary(bool paced);
+  // The cluster's row of a step in a summary. `paced`: with the target rate, which some step has. `swept`: without that
+  // and without MB/s, whose place columns of a sweep take.
+  static FigureTable Summary(bool paced, bool swept = false);
 
   // For TextTable, "|" for a rule; and the cells of a row, which have none for it.
   void AddHeadings(std::vector<std::string>& headings) const;

@@ -171,6 +171,17 @@ std::string CsvCell(int64_t value) {
 
 namespace {
 
+// What a sweep gives to the row's step.
+template <typename Row>
+void AddSweptColumns(const v1::Report& report, CsvTable<Row>& table) {
+  if (report.plan().sweep().rate_per_second_size() > 0) {
+    table.Column("rate_per_queue_manager", [](const Row& row) { return CsvCell(row.step.rate_per_second()); });
+  }
+  if (report.plan().sweep().qm_size() > 0) {
+    table.Column("queue_managers_per_host", [](const Row& row) { return NonZeroCell(row.step.queue_managers()); });
+  }
+}
+
 // The figures that an operation has in the row's scope; null if the step does not measure it.
 const v1::OperationScopeReport* OperationOf(const std::string& name, const ScopeRow& row) {
   for (const v1::OperationReport& operation : row.step.operations()) {
@@ -207,6 +218,7 @@ std::string RenderCsv(const v1::Report& report) {
     table.Column("queue_manager", [](const ScopeRow& row) { return CsvCell(row.scope.queue_manager()); });
     table.Column("down_host", [](const ScopeRow& row) { return CsvCell(row.step.down_host()); });
   }
+  AddSweptColumns(report, table);
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::ScopeReport& scope : step.scopes()) csv += table.Line({report, step, scope});
@@ -319,6 +331,7 @@ std::string RenderTimelineCsv(const v1::Report& report) {
     });
     table.Column("down_host", [](const SecondRow& row) { return CsvCell(row.step.down_host()); });
   }
+  AddSweptColumns(report, table);
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::SeriesReport& series : step.series()) {

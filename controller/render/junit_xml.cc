@@ -15,6 +15,7 @@
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "controller/report/scopes.h"
+#include "controller/report/swept_load.h"
 #include "google/protobuf/util/time_util.h"
 
 namespace plimsoll {
@@ -88,8 +89,10 @@ bool IsGreen(const std::vector<JUnitCase>& cases, size_t from) {
 JUnitPlace PlaceOfStep(const v1::Report& report, uint32_t number) {
   const v1::StepReport* const step = StepByNumber(report, number);
   if (step == nullptr) return {number == 0 ? "run" : absl::StrCat("run.step ", number), 0};
+  const std::string load = absl::StrJoin(SweptParts(*step), ", ");
   return {absl::StrCat("run.step ", number, " (", FormatBlockSize(step->block_size_bytes()),
-                       step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "", ")"),
+                       step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "",
+                       load.empty() ? "" : ", ", load, ")"),
           step->measured_ns()};
 }
 

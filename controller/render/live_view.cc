@@ -94,10 +94,12 @@ std::string DownText(const LiveSnapshot& now) {
   return now.down_host.empty() ? "" : absl::StrCat(kGap, SanitizeForTerminal(now.down_host), " down");
 }
 
-// "step 1/2  4 KiB", "step 13, round 4  4 KiB".
+// "step 1/2  4 KiB", "step 13, round 4  4 KiB", in a sweep "step 1/4  4 KiB  100 writes/s per QM".
 std::string StepText(const LiveSnapshot& now) {
-  return absl::StrCat("step ", FormatStepNumber(now.step, now.steps, now.round_steps, "/"), kGap,
-                      FormatBlockSize(now.block_size_bytes), DownText(now));
+  std::string text = absl::StrCat("step ", FormatStepNumber(now.step, now.steps, now.round_steps, "/"), kGap,
+                                  FormatBlockSize(now.block_size_bytes), DownText(now));
+  for (const std::string& part : now.swept) absl::StrAppend(&text, kGap, part);
+  return text;
 }
 
 std::string Figures(const LiveSnapshot& now, const LiveFigures& figures) {

@@ -43,6 +43,21 @@ bool HasTargetRate(const v1::StepReport& step) {
   return absl::c_any_of(step.scopes(), [](const v1::ScopeReport& scope) { return scope.has_rate(); });
 }
 
+std::vector<std::string> StepHeadings(const v1::Report& report) {
+  std::vector<std::string> headings = {"step", "block"};
+  if (report.plan().sweep().rate_per_second_size() > 0) headings.emplace_back("rate/QM");
+  if (report.plan().sweep().qm_size() > 0) headings.emplace_back("QMs");
+  return headings;
+}
+
+std::vector<std::string> StepCells(const v1::Report& report, const v1::StepReport& step) {
+  std::vector<std::string> cells = {absl::StrCat(step.number()), FormatBlockSize(step.block_size_bytes())};
+  const double rate = step.rate_per_second();
+  if (report.plan().sweep().rate_per_second_size() > 0) cells.push_back(rate > 0 ? FormatTargetRate(rate) : kDash);
+  if (report.plan().sweep().qm_size() > 0) cells.push_back(absl::StrCat(step.queue_managers()));
+  return cells;
+}
+
 std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes) {
   if (scopes.size() <= kMostRows) return scopes;
   StableSort(scopes, [](const v1::ScopeReport* a, const v1::ScopeReport* b) { return FeltP99Ns(*a) < FeltP99Ns(*b); });
@@ -87,13 +102,18 @@ namespace {
 constexpr size_t kLabelWidth = 18;
 constexpr size_t kFlagWidth = 15;
 
+// In front of the number of queue managers of a run whose steps have different ones.
+const char* UpTo(const v1::Report& report) {
+  return report.plan().sweep().qm_size() > 0 ? "up to " : "";
+}
+
 // "3 hosts x 2 QMs", or how many there are where hosts differ.
 std::string Size(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   if (qms.size() == 1 && !HasPlacement(report))
-    return absl::StrCat(Counted(run.hosts(), "host"), " x ", Counted(*qms.begin(), "QM"));
+    return absl::StrCat(Counted(run.hosts(), "host"), " x ", UpTo(report), Counted(*qms.begin(), "QM"));
   return absl::StrCat(Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "QM"));
 }
 
@@ -285,7 +305,7 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   if (all > kMostTableRows) steps.resize(kMostTableRows);
   absl::StrAppend(&out, "\nAll hosts, ", paced ? "response" : "service", " time in ", unit.name, ":\n\n");
   const FigureTable figures = FigureTable::Summary(paced);
-  std::vector<std::string> headings = {"step", "block"};
+  std::vector<std::string> headings = StepHeadings(report);
   figures.AddHeadings(headings);
   std::erase(headings, "|");
   const auto target = static_cast<size_t>(std::ranges::find(headings, "target") - headings.begin());
@@ -293,7 +313,7 @@ void AddMdFigures(const v1::Report& report, std::string& out) {
   AddHeadings(headings, 0, out);
   for (const v1::StepReport* step : steps) {
     const v1::ScopeReport& cluster = *ClusterOf(*step);
-    std::vector<std::string> cells = {absl::StrCat(step->number()), FormatBlockSize(step->block_size_bytes())};
+    std::vector<std::string> cells = StepCells(report, *step);
     figures.AddCells(cluster, unit, cells);
     if (cluster.has_rate() && !cluster.rate().held()) cells[target] += " (missed)";
     cells.push_back(step->has_stalls() ? FormatCount(step->stalls().count()) : kDash);
@@ -340,7 +360,8 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
     absl::StrAppend(&out, "**Warning:** ", MdText(warning), "\n\n");
   }
   if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
-  absl::StrAppend(&out, Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "queue manager"));
+  absl::StrAppend(&out, Counted(run.hosts(), "host"), ", ", UpTo(report),
+                  Counted(run.queue_managers(), "queue manager"));
   if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
   out += "\n";
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->answers) {

@@ -84,6 +84,11 @@ inline constexpr size_t kMostRows = 8;
 // So many of the best, and so many of the worst.
 inline constexpr size_t kRowsOfAnEnd = 3;
 
+// The columns that name a step in a table: its number, its block size, and the rate and the number of queue managers
+// that a sweep gives to it. Headings, and the cells of a row.
+std::vector<std::string> StepHeadings(const v1::Report& report);
+std::vector<std::string> StepCells(const v1::Report& report, const v1::StepReport& step);
+
 // Whether a step had a target rate.
 bool HasTargetRate(const v1::StepReport& step);
 

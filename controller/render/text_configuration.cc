@@ -112,6 +112,14 @@ std::string Arrivals(const v1::LogWorkload& workload, const v1::TestPlan& plan) 
   }
 }
 
+// "100", or of a sweep "100, 200"; a closed loop is "0 (closed loop)" there.
+std::string Rates(const v1::LogWorkload& workload, const v1::TestPlan& plan) {
+  if (plan.sweep().rate_per_second().empty()) return absl::StrCat(workload.rate_per_second());
+  return absl::StrJoin(plan.sweep().rate_per_second(), ", ", [](std::string* out, double rate) {
+    absl::StrAppend(out, rate, rate > 0 ? "" : " (closed loop)");
+  });
+}
+
 std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   const v1::LogWorkload& workload = host.workload();
   std::string text = OfMounts(host, [](const v1::MountReport& mount) -> std::string {
@@ -121,7 +129,7 @@ std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   });
   text += HasPlacement(plan) ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
           : workload.rate_per_second() > 0
-              ? absl::StrCat(", ", workload.rate_per_second(), " writes/s per QM", Arrivals(workload, plan))
+              ? absl::StrCat(", ", Rates(workload, plan), " writes/s per QM", Arrivals(workload, plan))
               : std::string(", one in flight per QM");
   if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
   if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
@@ -140,6 +148,9 @@ std::string QueueManagers(const v1::Report& report) {
   if (HasPlacement(report.plan())) {
     return absl::StrCat(FormatCount(static_cast<uint64_t>(report.plan().placement_size())),
                         ", each on a home and a standby host");
+  }
+  if (const auto& qms = report.plan().sweep().qm(); !qms.empty()) {
+    return absl::StrCat(absl::StrJoin(qms, ", "), " per host");
   }
   const TextSection* const section = TextSectionOf(report);
   return Common(report, kDiffers, [section](const v1::HostReport& host) {
@@ -180,7 +191,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
     rows.push_back({"Directories", HasPlacement(plan) ? "" : "--qm-dirs", directories});
   }
   rows.push_back({"File system", "", Common(report, kDiffers, MountOf), Text::kBelow});
-  rows.push_back({"Queue managers", "--qm", QueueManagers(report), Text::kNone});
+  rows.push_back({"Queue managers", "--qm", QueueManagers(report), plan.has_sweep() ? Text::kRow : Text::kNone});
   rows.push_back({"Extents per QM", "--num-files",
                   Common(report, kDiffers, [](const v1::HostReport& host) { return Extents(host.workload()); })});
   if (section != nullptr) section->options(plan, rows);

@@ -50,9 +50,9 @@ std::string StallsCell(const v1::StepReport& step) {
 }
 
 // The cluster's row of the summary.
-void AddSummaryRow(const v1::StepReport& step, const v1::ScopeReport& cluster, const FigureTable& figures,
-                   const LatencyUnit& unit, TextTable& table) {
-  std::vector<std::string> cells = {absl::StrCat(step.number()), FormatBlockSize(step.block_size_bytes())};
+void AddSummaryRow(const v1::Report& report, const v1::StepReport& step, const v1::ScopeReport& cluster,
+                   const FigureTable& figures, const LatencyUnit& unit, TextTable& table) {
+  std::vector<std::string> cells = StepCells(report, step);
   figures.AddCells(cluster, unit, cells);
   cells.push_back(StallsCell(step));
   table.AddRow(cells, cluster.has_rate() && !cluster.rate().held() ? " !" : "");
@@ -147,8 +147,8 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   }
   if (clusters.empty()) return {};
   const LatencyUnit unit = UnitFor(measured);
-  const FigureTable figures = FigureTable::Summary(paced);
-  std::vector<std::string> headings = {"step", "block"};
+  const FigureTable figures = FigureTable::Summary(paced, report.plan().has_sweep());
+  std::vector<std::string> headings = StepHeadings(report);
   figures.AddHeadings(headings);
   headings.insert(headings.end(), {"|", "stalls"});
   TextTable table(headings, 0, {});
@@ -157,7 +157,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
     table.AddLine(absl::StrCat(kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ", clusters.size(),
                                " steps, by p99", detail == TextDetail::kFull ? "; each is below" : ""));
   }
-  for (const v1::ScopeReport* cluster : shown) AddSummaryRow(*steps[cluster], *cluster, figures, unit, table);
+  for (const v1::ScopeReport* cluster : shown) AddSummaryRow(report, *steps[cluster], *cluster, figures, unit, table);
   std::vector<std::string> lines = {absl::StrCat("Summary: all hosts, ", paced ? "response" : "service", " time in ",
                                                  unit.name, paced ? "; ! = target rate missed" : "")};
   AppendLines(table.Lines(), lines);

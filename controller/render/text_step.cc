@@ -11,6 +11,7 @@
 #include "controller/render/text.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
+#include "controller/report/swept_load.h"
 
 namespace plimsoll {
 namespace {
@@ -68,7 +69,7 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
   const TextSection* const section = TextSectionOf(report);
   const uint64_t steps = section != nullptr && section->steps != nullptr
                              ? section->steps(report)
-                             : uint64_t{repeat} * static_cast<uint32_t>(plan.block_size_bytes_size());
+                             : SweptLoads(plan) * repeat * static_cast<uint32_t>(plan.block_size_bytes_size());
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   // A step in rounds has as many as it took.
@@ -83,6 +84,8 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
     return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")
                                          : std::string("   all hosts up"));
   }
+  for (const std::string& part : SweptParts(step)) title += "   " + part;
+  if (plan.sweep().qm_size() > 0) return title;
   if (qms.size() == 1) title += absl::StrCat("   ", *qms.begin(), *qms.begin() == 1 ? " QM per host" : " QMs per host");
   return title;
 }
@@ -107,7 +110,7 @@ void AddFigures(const v1::Report& report, const v1::StepReport& step, const Late
   const std::vector<const v1::ScopeReport*> rows = RowsOf(step);
   std::string title = Title(report, step);
   if (HasTargetRate(step)) {
-    lines.push_back(title);
+    AppendLines(DisplayWidth(title) <= kTextWidth ? std::vector{title} : Wrap(title, kTextWidth), lines);
     title = "  Service time, of the write call";
     const TextTable responses =
         TableOf(rows, {{&kRateColumns, nullptr, &kResponseColumns}, kTextTable}, unit,

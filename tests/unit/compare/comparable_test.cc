@@ -42,6 +42,15 @@ TEST(Comparable, DifferencesAreListedStorageFirst) {
   EXPECT_THAT(comparison.warnings(), IsEmpty());
 }
 
+TEST(Comparable, ASweepIsRefusedInsteadOfPoolingItsLoads) {
+  v1::Report swept = Simulated(1, 1);
+  for (const uint32_t qm : {1U, 2U}) swept.mutable_plan()->mutable_sweep()->add_qm(qm);
+  EXPECT_THAT(
+      Refusal(Simulated(1, 2), swept),
+      HasSubstr(": not comparable: it is a sweep, whose steps have different loads (--rate, --qm); compare runs "
+                "(`plimsoll run`) with one --rate and one --qm"));
+}
+
 TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
   const v1::Report report = Simulated(1, 1);
   v1::Report other = report;

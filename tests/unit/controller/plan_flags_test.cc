@@ -56,6 +56,24 @@ TEST(PlanFlags, ARateAndABlockSizeOverrideThoseOfEachQueueManagerOfAPlacement) {
   EXPECT_EQ(size.placement(0).rate_per_second(), 5);
 }
 
+TEST(PlanFlags, AListOfRatesOrQueueManagersIsASweepAndOneValueEndsThatOfThePlan) {
+  const v1::TestPlan swept = MustApply("workload: {rate: 5}\n", {"--rate", "100, 0,200", "--qm", "1,2,4"});
+  EXPECT_THAT(swept.sweep().rate_per_second(), ElementsAre(100, 0, 200));
+  EXPECT_THAT(swept.sweep().qm(), ElementsAre(1, 2, 4));
+  EXPECT_EQ(swept.workload().rate_per_second(), 200);
+  EXPECT_EQ(swept.workload().qm(), 4U);
+  const v1::TestPlan half = MustApply("workload: {rate: [5, 6], qm: [1, 2]}\n", {"--rate", "7"});
+  EXPECT_THAT(half.sweep().rate_per_second(), IsEmpty());
+  EXPECT_EQ(half.workload().rate_per_second(), 7);
+  EXPECT_THAT(half.sweep().qm(), ElementsAre(1, 2));
+  const v1::TestPlan one = MustApply("workload: {rate: [5, 6]}\n", {"--rate", "7"});
+  EXPECT_FALSE(one.has_sweep());
+  const v1::TestPlan hosts = MustApply("hosts: [{address: a, workload: {qm: 3}}]\n", {"--qm", "1,2"});
+  EXPECT_FALSE(hosts.hosts(0).workload().has_qm()) << "an option overrides what a host has of its own";
+  EXPECT_EQ(Apply("{}", {"--qm", "1,x"}).status().message(),
+            "--qm: 'x' is not a whole number: expected a whole number from 1 to 4096");
+}
+
 TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
   CLI::App app;
   const PlanFlags flags(app);

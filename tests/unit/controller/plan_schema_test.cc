@@ -51,7 +51,7 @@ class RuleChecker {
       const FieldDescriptor& field = *message.field(i);
       if (!keys.insert(FieldKey(field)).second) Add(field, "has the key of another field");
       CheckField(field);
-      if (KindOf(field) == ValueKind::kMessage) Check(*field.message_type());
+      if (KindOf(field) == ValueKind::kMessage && !RuleOf(field).no_key()) Check(*field.message_type());
     }
   }
 

@@ -1,0 +1,38 @@
+#include "controller/report/swept_load.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+template <typename Step>
+std::vector<std::string> PartsOf(const Step& step, uint32_t qm) {
+  std::vector<std::string> parts;
+  if (step.purpose() != v1::STEP_PURPOSE_UNSPECIFIED) return parts;
+  if (step.has_rate_per_second()) {
+    const double rate = step.rate_per_second();
+    parts.push_back(rate > 0 ? absl::StrCat(FormatTargetRate(rate), " writes/s per QM") : "closed loop");
+  }
+  if (qm > 0) parts.push_back(absl::StrCat(Counted(qm, "QM"), " per host"));
+  return parts;
+}
+
+}  // namespace
+
+uint64_t SweptLoads(const v1::TestPlan& plan) {
+  const auto count = [](int values) { return static_cast<uint64_t>(std::max(values, 1)); };
+  return count(plan.sweep().rate_per_second_size()) * count(plan.sweep().qm_size());
+}
+
+std::vector<std::string> SweptParts(const v1::LogStep& step) {
+  return PartsOf(step, step.qm());
+}
+
+std::vector<std::string> SweptParts(const v1::StepReport& step) {
+  return PartsOf(step, step.queue_managers());
+}
+
+}  // namespace plimsoll
