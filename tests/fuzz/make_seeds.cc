@@ -250,6 +250,9 @@ void MakeSessions() {
   v1::ControllerMessage buffered = prepare;
   buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_direct(v1::DIRECT_MODE_OFF);
   buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  for (v1::LogStep& step : *buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_steps()) {
+    MeasureParts(step);
+  }
   v1::ControllerMessage short_lease = prepare;
   short_lease.mutable_prepare()->mutable_plan()->set_lease_ns(4 * kNsPerMs);
 

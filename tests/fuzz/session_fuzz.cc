@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "agent/session/session.h"
@@ -209,9 +210,11 @@ class Listener {
     for (const std::string& block : frame.trace()) {
       Require(DecodeTrace(block, writes).ok(), "a trace that does not unpack");
     }
-    Require(writes.size() + frame.untraced_writes() == frame.latency().count(), "a trace that lacks a write",
+    // The parts of a write have no trace.
+    const uint64_t traced = frame.operation() == kWriteOperation ? frame.latency().count() : 0;
+    Require(writes.size() + frame.untraced_writes() == traced, "a trace that lacks a write",
             [&] { return frame.DebugString(); });
-    Sums& sums = frames_[{frame.step(), frame.qm()}];
+    Sums& sums = frames_[{frame.step(), frame.qm(), frame.operation()}];
     sums.writes += frame.latency().count();
     sums.bytes += frame.bytes();
     sums.latency_sum_ns += frame.latency().sum_ns();
@@ -222,7 +225,7 @@ class Listener {
     ++steps_done_;
     pending_ = false;
     for (const v1::WriterTotals& totals : done.writers()) {
-      const Sums sums = frames_[{done.step(), totals.qm()}];
+      const Sums sums = frames_[{done.step(), totals.qm(), totals.operation()}];
       Require(sums.writes == totals.writes() && sums.bytes == totals.bytes() &&
                   sums.latency_sum_ns == totals.latency_sum_ns() && sums.latency_max_ns == totals.latency_max_ns(),
               "frames and totals differ", [&] { return done.DebugString(); });
@@ -238,7 +241,8 @@ class Listener {
   int armed_ = 0;
   bool pending_ = false;
   int steps_done_ = 0;
-  std::map<std::pair<uint32_t, uint32_t>, Sums> frames_;
+  // By step, queue manager and operation.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Sums> frames_;
 };
 
 // One session from its opening to its end.
