@@ -15,6 +15,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
+#include "controller/plan/sweep.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
@@ -41,6 +42,18 @@ class PlanMaker {
     // Their hosts become hosts of the plan.
     for (int i = 0; plan.has_ha() && i < plan.ha().pairs_size(); ++i) {
       plan.mutable_ha()->set_pairs(i, absl::StrCat("first", i, "+second", i));
+    }
+    // Lists of the workload, as readers set them.
+    for (const FieldDescriptor& list : FieldsOf(*v1::Sweep::descriptor())) {
+      const FieldDescriptor& field = *v1::LogWorkload::descriptor()->FindFieldByName(list.name());
+      std::vector<std::string> texts;
+      for (uint64_t n = Below(4); n > 0; --n) {
+        v1::LogWorkload one;
+        StoreValue(field, Value(field), one);
+        texts.push_back(FormatValue(field, one));
+      }
+      if (texts.empty()) continue;
+      EXPECT_THAT(SetWorkloadValues(field, texts, plan), IsOk());
     }
     return plan;
   }
@@ -136,6 +149,7 @@ class PlanMaker {
     const Descriptor& type = *message.GetDescriptor();
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
+      if (RuleOf(field).no_key()) continue;
       const uint64_t count = Below(field.is_repeated() ? 4 : 2);
       for (uint64_t n = 0; n < count; ++n) {
         if (KindOf(field) != ValueKind::kMessage) {
