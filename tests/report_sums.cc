@@ -49,6 +49,8 @@ void ReportSums::Watch(Analyzer& analyzer) {
 }
 
 void ReportSums::Add(uint32_t host, const v1::Frame& frame) {
+  // The parts of a write are in no sum.
+  if (frame.operation() != 0) return;
   Sums& sums = sums_[{frame.step(), host, frame.qm()}];
   if (frame.first_interval() < 0 && !frame.closing()) {
     sums.warmup_writes += frame.latency().count();

@@ -60,7 +60,7 @@ v1::NfsOperation ParseOperation(const std::vector<std::string>& fields) {
   return operation;
 }
 
-// What `combine` makes of each counter of both.
+// Applies `combine` to each counter of `a` and `b`.
 template <typename Combine>
 v1::NfsOperation Combined(const v1::NfsOperation& a, const v1::NfsOperation& b, Combine combine) {
   v1::NfsOperation operation;

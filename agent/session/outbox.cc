@@ -20,6 +20,8 @@ void MergeDistribution(const v1::Distribution& later, v1::Distribution& into) {
 }
 
 void DropTrace(v1::Frame& frame) {
+  // The parts of a write have none.
+  if (frame.operation() != kWriteOperation) return;
   frame.clear_trace();
   frame.set_untraced_writes(frame.latency().count());
 }
@@ -97,16 +99,22 @@ void CoalesceFrame(v1::Frame&& later, bool keep_trace, v1::Frame& frame) {
 }
 
 void CoalesceBatch(v1::FrameBatch&& later, bool keep_trace, v1::FrameBatch& batch) {
+  // Frames come in the same order in each batch: the search goes on behind the last one that was found.
+  int from = 0;
   for (v1::Frame& frame : *later.mutable_frames()) {
     auto* frames = batch.mutable_frames();
-    const auto same = std::find_if(frames->begin(), frames->end(), [&frame](const v1::Frame& other) {
+    const auto is_same = [&frame](const v1::Frame& other) {
       return other.step() == frame.step() && other.qm() == frame.qm() && other.operation() == frame.operation() &&
              other.closing() == frame.closing() &&
              other.first_interval() + static_cast<int32_t>(other.interval_count()) == frame.first_interval() &&
              // Warm-up and measured intervals stay apart: they are counted apart.
              (other.first_interval() < 0) == (frame.first_interval() < 0);
-    });
-    if (same != frames->end()) {
+    };
+    auto same = std::find_if(frames->begin() + from, frames->end(), is_same);
+    if (same == frames->end()) same = std::find_if(frames->begin(), frames->begin() + from, is_same);
+    const bool found = same != frames->end() && is_same(*same);
+    if (found) {
+      from = static_cast<int>(same - frames->begin()) + 1;
       CoalesceFrame(std::move(frame), keep_trace, *same);
     } else {
       if (!keep_trace) DropTrace(frame);

@@ -162,7 +162,7 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           step.qm() > 0 ? step.qm() : setup.workload.qm(),
           setup.seed + (of_search ? number * kSeedStride : 0),
           DownHostOf(step),
-          !step.operations().empty()};
+          step.operations_size() > static_cast<int>(kSyncOperation)};
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ void PushWaiting(const Sample& sample, WriterState& state, Env& env) {
 template <typename Env>
 void PushSync(int64_t start_ns, int64_t sync_start_ns, int64_t end_ns, WriterState& state, Env& env) {
   const Sample sync(sync_start_ns, static_cast<uint64_t>(end_ns - sync_start_ns), kSyncOperation);
-  CountPart(static_cast<uint64_t>(sync_start_ns - start_ns), state.write_call);
+  CountPart(Sample(start_ns, static_cast<uint64_t>(sync_start_ns - start_ns)).latency_ns(), state.write_call);
   CountPart(sync.latency_ns(), state.sync);
   if (!state.ring.TryPush(sync)) [[unlikely]]
     PushWaiting(sync, state, env);

@@ -231,7 +231,7 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
       continue;
     }
     if (on_frame_) on_frame_(frames.host(), frame);
-    // The others take whole writes.
+    // Sections and interval rows are about whole writes.
     if (frame.operation() != kWriteOperation) continue;
     if (section_) section_->OnFrame(frames.host(), frame);
     if (rows_) rows_->Add(*step_, hosts_.at(frames.host()), frame);
@@ -341,6 +341,8 @@ void Analyzer::CloseStep() {
                            series_rows_left_,
                            unreported_rows_left_,
                            distribution_buckets_left_,
+                           operation_rows_left_,
+                           operation_buckets_left_,
                            wrong_speeds_ppm_};
   reports_.push_back(StepReporter(*step_, context).Make());
   const int64_t start_ns = step_->measured_start_ns();

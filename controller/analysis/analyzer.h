@@ -159,6 +159,8 @@ class Analyzer {
   uint64_t unreported_rows_left_ = kUnreportedRows;
   int64_t distribution_seconds_left_ = kDistributionSeconds;
   uint64_t distribution_buckets_left_ = kDistributionBuckets;
+  uint64_t operation_rows_left_ = kSeriesRows;
+  uint64_t operation_buckets_left_ = kDistributionBuckets;
   uint64_t load_rows_left_ = kLoadRows;
   std::unique_ptr<StepStats> step_;
   bool step_ended_ = false;

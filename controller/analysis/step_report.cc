@@ -45,9 +45,14 @@ std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part)
   return kJournalEnds;
 }
 
-void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm) {
-  data_missing_ = true;
-  run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": nothing was reported."));
+void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm, uint32_t operation) {
+  std::string what = "nothing was reported";
+  if (operation == kWriteOperation) {
+    data_missing_ = true;
+  } else {
+    absl::StrAppend(&what, " of the ", report_.operations(static_cast<int>(operation) - 1).name(), " of its writes");
+  }
+  run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": ", what, "."));
 }
 
 void StepReporter::OnAbsentHost(const HostFacts& facts) {
@@ -87,15 +92,20 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
 void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   v1::OperationReport& operation = *report_.mutable_operations(static_cast<int>(scope.operation) - 1);
   if (scope.kind == v1::SCOPE_KIND_QM) {
-    data_missing_ = data_missing_ || sums.missing_writes > 0;
     if (const std::string difference = scope.writer->Disagreement(); !difference.empty()) {
       run_.reasons.Add("totals", absl::StrCat(scope.facts->WriterName(scope.qm), ", ", StepName(), ", ",
                                               operation.name(), ": ", difference, "."));
     }
   } else {
-    AddDistribution(name, sums.latency, *operation.mutable_distributions());
-    // A writer's seconds are those of its writes.
-    if (HasSeries(scope.kind)) AddSeriesOf(TimeKind::kService, name, sums, scope, *operation.mutable_series());
+    if (scope.kind != v1::SCOPE_KIND_STORAGE || storages_.size() > 1) {
+      AddDistribution(name, sums.latency, run_.operation_buckets_left, *operation.mutable_distributions());
+    }
+    // A row has at least one frame, as that of a write has.
+    const uint64_t rows = sums.series.RowCount(RowsFor(sums)) + 1;
+    if (HasSeries(scope.kind) && rows <= sums.series.frames() + 1 && rows <= run_.operation_rows_left) {
+      run_.operation_rows_left -= rows;
+      AddSeriesOf(TimeKind::kService, name, sums, scope, *operation.mutable_series());
+    }
   }
   v1::OperationScopeReport& report = *operation.add_scopes();
   report.set_kind(name.kind);
@@ -366,9 +376,8 @@ void StepReporter::PlanSeries() {
     for (const auto& writer : part.writers()) qms += writer ? 1U : 0U;
   }
   const uint64_t hosts = run_.hosts.size();
-  // Each operation of the step has them.
-  const uint64_t cluster_rows = stats_.operations() * seconds;
-  const uint64_t host_rows = stats_.operations() * 2 * hosts * seconds;  // as many storages as hosts, at most
+  const uint64_t cluster_rows = seconds;
+  const uint64_t host_rows = 2 * hosts * seconds;  // as many storages as hosts, at most
   const uint64_t qm_rows = qms * seconds;
   const uint64_t left = run_.series_rows_left;
   series_of_cluster_ = cluster_rows <= left;
@@ -475,17 +484,18 @@ const SecondTable* StepReporter::StoragePercentiles(uint32_t storage, TimeKind k
 }
 
 void StepReporter::AddDistributions(const Named& name, const ScopeSums& sums) {
-  AddDistribution(name, sums.latency, *report_.mutable_distributions());
+  uint64_t& left = run_.distribution_buckets_left;
+  AddDistribution(name, sums.latency, left, *report_.mutable_distributions());
   if (!stats_.shape().rated) return;
   Histogram both;
-  AddDistribution(name, FeltLatency(sums, both), *report_.mutable_response()->mutable_distributions());
+  AddDistribution(name, FeltLatency(sums, both), left, *report_.mutable_response()->mutable_distributions());
 }
 
-void StepReporter::AddDistribution(const Named& name, const Histogram& latency,
+void StepReporter::AddDistribution(const Named& name, const Histogram& latency, uint64_t& buckets_left,
                                    google::protobuf::RepeatedPtrField<v1::DistributionReport>& distributions) {
   v1::DistributionReport distribution = MakeDistribution(latency);
   const auto buckets = static_cast<uint64_t>(distribution.from_ns_size());
-  if (buckets > run_.distribution_buckets_left) {
+  if (buckets > buckets_left) {
     if (!distributions_missing_) {
       run_.notes.Add("distributions", absl::StrCat(StepName(),
                                                    ": distributions of single hosts, storages or the "
@@ -496,7 +506,7 @@ void StepReporter::AddDistribution(const Named& name, const Histogram& latency,
     distributions_missing_ = true;
     return;
   }
-  run_.distribution_buckets_left -= buckets;
+  buckets_left -= buckets;
   distribution.set_kind(name.kind);
   distribution.set_host(name.host);
   distribution.set_storage(name.storage);

@@ -37,6 +37,9 @@ struct RunContext {
   uint64_t& unreported_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;
+  // The same two for operations other than the write, so that they cost the writes nothing.
+  uint64_t& operation_rows_left;
+  uint64_t& operation_buckets_left;
   // By number of the host: by how much a clock at the wrong speed gained, in parts per million.
   std::map<uint32_t, double>& wrong_speeds_ppm;
 };
@@ -68,7 +71,7 @@ class StepReporter : private ScopeVisitor {
   };
 
   void OnScope(const StepScope& scope, const ScopeSums& sums) override;
-  void OnSilentWriter(const HostFacts& facts, uint32_t qm) override;
+  void OnSilentWriter(const HostFacts& facts, uint32_t qm, uint32_t operation) override;
   void OnAbsentHost(const HostFacts& facts) override;
 
   // The scope's figures of an operation other than the write.
@@ -92,7 +95,8 @@ class StepReporter : private ScopeVisitor {
                                           : series_of_hosts_;
   }
   void AddDistributions(const Named& name, const ScopeSums& sums);
-  void AddDistribution(const Named& name, const Histogram& latency,
+  // `buckets_left`: how many buckets there is room for.
+  void AddDistribution(const Named& name, const Histogram& latency, uint64_t& buckets_left,
                        google::protobuf::RepeatedPtrField<v1::DistributionReport>& distributions);
   // The distribution of each second of the cluster.
   void AddSeconds(const ScopeSums& cluster);

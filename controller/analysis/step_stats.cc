@@ -14,8 +14,9 @@ WriterStats* HostStep::Writer(uint32_t qm, uint32_t operation) {
   std::unique_ptr<WriterStats>& writer = writers_[operation][qm - 1];
   if (!writer) {
     StepShape own = shape_;
-    // The part of a write has no bytes of its own.
+    // The part of a write has neither bytes nor a schedule of its own.
     own.block_size_bytes = operation == kWriteOperation ? *blocks_[qm - 1] : 0;
+    own.rated = own.rated && operation == kWriteOperation;
     writer = std::make_unique<WriterStats>(own);
   }
   return writer.get();
@@ -211,10 +212,12 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
   all.generator_bound = allowed_ns.has_value();
   for (uint32_t qm = 1; qm <= part.writers(operation).size(); ++qm) {
     const WriterStats* writer = part.writers(operation)[qm - 1].get();
+    const WriterStats* whole = part.writers()[qm - 1].get();
     if (writer == nullptr) {
       if (!part.done() || !part.Writes(qm) || !facts.Measures(step_, operation)) continue;
       all.missing_writes = UINT64_MAX;
-      if (of_writes) visitor.OnSilentWriter(facts, qm);
+      // A writer that is silent altogether is named once.
+      if (of_writes || whole != nullptr) visitor.OnSilentWriter(facts, qm, operation);
       continue;
     }
     MeasuredPart own = measured;
@@ -224,8 +227,13 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
     ScopeSums sums = SumsOfWriter(*writer, host, qm, own, {rate_per_second, facts.random_arrivals(step_)});
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
     if (of_writes && any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
+    // Each write has the part.
+    if (whole == nullptr || whole->latency().count() != writer->latency().count() ||
+        whole->counts().warmup_writes() != writer->counts().warmup_writes()) {
+      sums.missing_writes = UINT64_MAX;
+    }
     // Which of its parts a write in flight had reached is not known.
-    if (part.writers()[qm - 1] != nullptr) {
+    if (whole != nullptr) {
       const auto open = OpenWriteOf(facts, part, qm);
       if (open) sums.in_flight_ages_ns.push_back(of_writes ? open->age_ns : 0);
     }

@@ -130,8 +130,8 @@ class ScopeVisitor {
   // In this order: each host's writers, and then the host; storages; the cluster. All of that for the writes, and then
   // for each further operation of the step.
   virtual void OnScope(const StepScope& scope, const ScopeSums& sums) = 0;
-  // The host reported the step's end, and nothing of a writer.
-  virtual void OnSilentWriter(const HostFacts& /*facts*/, uint32_t /*qm*/) {}
+  // The host reported the step's end, and of a writer nothing, or nothing of an operation other than the write.
+  virtual void OnSilentWriter(const HostFacts& /*facts*/, uint32_t /*qm*/, uint32_t /*operation*/) {}
   // The host took no part in the step, although the plan has it write.
   virtual void OnAbsentHost(const HostFacts& /*facts*/) {}
 };

@@ -76,7 +76,7 @@ void AddUnsyncedHosts(const v1::TestPlan& plan, std::vector<PlanProblem>& proble
 // Whether more load can break it: what a search takes.
 bool SuitsSearch(const std::string& text, uint64_t block_size_bytes) {
   const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
-  if (!criterion.ok()) return false;
+  if (!criterion.ok() || !criterion->operation.empty()) return false;
   const MetricInfo& info = InfoOf(criterion->metric);
   if (!info.has_service_time && !info.has_stall_class) return false;
   if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != block_size_bytes) return false;
@@ -108,7 +108,8 @@ bool LimitsStalls(const v1::TestPlan& plan) {
       if (!criterion.ok() || (criterion->block_size_bytes != 0 && criterion->block_size_bytes != size)) return false;
       if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
       const bool stalls = criterion->metric == Metric::kStalls || criterion->metric == Metric::kLongestStall;
-      return (stalls && criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED) || criterion->metric == Metric::kMax;
+      const bool longest = criterion->metric == Metric::kMax && criterion->operation.empty();
+      return longest || (stalls && criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED);
     });
   };
   const std::vector<uint64_t> sizes = BlockSizesOf(plan);

@@ -114,8 +114,10 @@ std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan) {
 }
 
 bool MeasuresParts(const v1::TestPlan& plan) {
-  return std::ranges::any_of(EffectiveWorkloads(plan), [](const v1::LogWorkload& workload) {
-    return workload.sync() == v1::SYNC_MODE_FDATASYNC;
+  const v1::SyncMode of_plan = plan.workload().sync();
+  if (plan.hosts().empty()) return of_plan == v1::SYNC_MODE_FDATASYNC;
+  return std::ranges::any_of(plan.hosts(), [of_plan](const v1::HostSpec& host) {
+    return (host.workload().has_sync() ? host.workload().sync() : of_plan) == v1::SYNC_MODE_FDATASYNC;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -30,6 +31,8 @@ struct ScopeRow {
   const v1::Report& report;
   const v1::StepReport& step;
   const v1::ScopeReport& scope;
+  // Figures of the operations that some step measures beside the writes (OperationNames); null where it has none here.
+  std::vector<const v1::OperationScopeReport*> operations = {};
 };
 
 std::string KindName(v1::ScopeKind kind) {
@@ -182,38 +185,64 @@ void AddSweptColumns(const v1::Report& report, CsvTable<Row>& table) {
   }
 }
 
-// The figures that an operation has in the row's scope; null if the step does not measure it.
-const v1::OperationScopeReport* OperationOf(const std::string& name, const ScopeRow& row) {
-  for (const v1::OperationReport& operation : row.step.operations()) {
-    if (operation.name() == name) return FindScope(operation, row.scope);
-  }
-  return nullptr;
-}
-
-// The latencies of the operations that some step measures beside the writes: sync_count, sync_p99_ns.
-void AddOperationColumns(const v1::Report& report, CsvTable<ScopeRow>& table) {
-  const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
+// Names of the operations that some step measures beside the writes, each once.
+std::vector<std::string> OperationNames(const v1::Report& report) {
   std::set<std::string> names;
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::OperationReport& operation : step.operations()) names.insert(operation.name());
   }
-  for (const std::string& name : names) {
+  return {names.begin(), names.end()};
+}
+
+// Their latencies: sync_count, sync_p99_ns.
+void AddOperationColumns(const std::vector<std::string>& names, CsvTable<ScopeRow>& table) {
+  const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
+  for (size_t n = 0; n < names.size(); ++n) {
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
       if (!IsNumber(field)) continue;
-      table.Column(absl::StrCat(CsvCell(name), "_", field.name()), [name, &field](const ScopeRow& row) {
-        const v1::OperationScopeReport* const own = OperationOf(name, row);
-        return own == nullptr ? std::string() : CsvFigure(own->latency(), field);
+      table.Column(CsvCell(absl::StrCat(names[n], "_", field.name())), [n, &field](const ScopeRow& row) {
+        return row.operations[n] == nullptr ? std::string() : CsvFigure(row.operations[n]->latency(), field);
       });
     }
   }
 }
 
+// Finds the figures that the operations of a step have in its scopes, which come in the same order in each of them.
+class OperationScopes {
+ public:
+  OperationScopes(const std::vector<std::string>& names, const v1::StepReport& step) {
+    for (const std::string& name : names) {
+      const auto found = std::ranges::find(step.operations(), name, &v1::OperationReport::name);
+      places_.push_back({found == step.operations().end() ? nullptr : &*found});
+    }
+  }
+  // Of the step's next scope, by operation; null where it has none.
+  std::vector<const v1::OperationScopeReport*> Next(const v1::ScopeReport& scope) {
+    std::vector<const v1::OperationScopeReport*> scopes;
+    for (Place& place : places_) {
+      const bool more = place.operation != nullptr && place.next < place.operation->scopes_size();
+      const v1::OperationScopeReport* const own = more ? &place.operation->scopes(place.next) : nullptr;
+      scopes.push_back(own != nullptr && IsSameScope(*own, scope) ? own : nullptr);
+      if (scopes.back() != nullptr) ++place.next;
+    }
+    return scopes;
+  }
+
+ private:
+  struct Place {
+    const v1::OperationReport* operation = nullptr;
+    int next = 0;
+  };
+  std::vector<Place> places_;
+};
+
 }  // namespace
 
 std::string RenderCsv(const v1::Report& report) {
   CsvTable<ScopeRow> table = ScopeTable();
-  AddOperationColumns(report, table);
+  const std::vector<std::string> operations = OperationNames(report);
+  AddOperationColumns(operations, table);
   if (HasPlacement(report)) {
     table.Column("queue_manager", [](const ScopeRow& row) { return CsvCell(row.scope.queue_manager()); });
     table.Column("down_host", [](const ScopeRow& row) { return CsvCell(row.step.down_host()); });
@@ -221,7 +250,8 @@ std::string RenderCsv(const v1::Report& report) {
   AddSweptColumns(report, table);
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
-    for (const v1::ScopeReport& scope : step.scopes()) csv += table.Line({report, step, scope});
+    OperationScopes own(operations, step);
+    for (const v1::ScopeReport& scope : step.scopes()) csv += table.Line({report, step, scope, own.Next(scope)});
   }
   return csv;
 }

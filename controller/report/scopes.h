@@ -29,12 +29,16 @@ inline const v1::ScopeReport* ClusterOf(const v1::StepReport& step) {
   return ClusterOf(step.scopes());
 }
 
-// The figures of an operation in a scope; null if there are none.
+// Whether an operation's figures are those of the scope.
+inline bool IsSameScope(const v1::OperationScopeReport& one, const v1::ScopeReport& scope) {
+  return one.kind() == scope.kind() && one.qm() == scope.qm() && one.host() == scope.host() &&
+         (scope.kind() != v1::SCOPE_KIND_STORAGE || one.storage() == scope.storage());
+}
+
+// The figures of an operation in a scope; null if there are none. Looks through all of the operation's.
 inline const v1::OperationScopeReport* FindScope(const v1::OperationReport& operation, const v1::ScopeReport& scope) {
-  const auto found = std::ranges::find_if(operation.scopes(), [&scope](const v1::OperationScopeReport& one) {
-    return one.kind() == scope.kind() && one.qm() == scope.qm() && one.host() == scope.host() &&
-           (scope.kind() != v1::SCOPE_KIND_STORAGE || one.storage() == scope.storage());
-  });
+  const auto found = std::ranges::find_if(
+      operation.scopes(), [&scope](const v1::OperationScopeReport& one) { return IsSameScope(one, scope); });
   return found == operation.scopes().end() ? nullptr : &*found;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/histogram.h"
 #include "common/protocol.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
@@ -121,6 +122,51 @@ TEST(Operations, AMissingPartIsNoticedAndLeavesTheCriterionOfTheWriteAlone) {
     EXPECT_EQ(OutcomeOf(report, "sync_p50<1s"), v1::OUTCOME_INCONCLUSIVE) << frames;
     EXPECT_EQ(OutcomeOf(report, "p50<1s"), v1::OUTCOME_PASS) << frames;
   }
+}
+
+TEST(Operations, APartThatAWriterNeverReportedIsNamedAndNeverPassed) {
+  std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs({"sync_p50<1s", "p50<1s", "stalls==0"}));
+  const auto of_part = [](const auto& one) { return one.qm() == 1 && one.operation() != kWriteOperation; };
+  for (v1::JournalRecord& record : records) {
+    if (record.has_frames() && record.frames().host() == 0) {
+      auto& frames = *record.mutable_frames()->mutable_frames();
+      frames.erase(std::remove_if(frames.begin(), frames.end(), of_part), frames.end());
+    }
+    if (record.has_step_done() && record.step_done().host() == 0) {
+      auto& totals = *record.mutable_step_done()->mutable_done()->mutable_writers();
+      totals.erase(std::remove_if(totals.begin(), totals.end(), of_part), totals.end());
+    }
+  }
+  const v1::Report report = Analyze(records);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("nothing was reported of the sync of its writes")));
+  EXPECT_EQ(OutcomeOf(report, "p50<1s"), v1::OUTCOME_PASS);
+  EXPECT_EQ(OutcomeOf(report, "stalls==0"), v1::OUTCOME_PASS);
+}
+
+TEST(Operations, AWriterWithFewerPartsThanWritesLeavesTheirCriterionUndecided) {
+  std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs({"sync_p50<1s", "p50<1s"}));
+  for (v1::JournalRecord& record : records) {
+    if (record.has_frames() && record.frames().host() == 0) {
+      for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+        if (frame.operation() != kSyncOperation || frame.latency().count() == 0) continue;
+        Histogram one;
+        one.Record(900'000);
+        *frame.mutable_latency() = one.ToProto();
+        frame.clear_slowest();
+      }
+    }
+    if (!record.has_step_done() || record.step_done().host() != 0) continue;
+    for (v1::WriterTotals& totals : *record.mutable_step_done()->mutable_done()->mutable_writers()) {
+      if (totals.operation() != kSyncOperation) continue;
+      totals.set_writes(8);
+      totals.set_latency_sum_ns(8 * 900'000);
+      totals.set_latency_max_ns(900'000);
+    }
+  }
+  const v1::Report report = Analyze(records);
+  EXPECT_EQ(OutcomeOf(report, "sync_p50<1s"), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(OutcomeOf(report, "p50<1s"), v1::OUTCOME_PASS);
 }
 
 TEST(Operations, APartThatDiffersFromTheWritersOwnCountIsNamed) {

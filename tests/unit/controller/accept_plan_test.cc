@@ -232,6 +232,9 @@ TEST(AcceptPlan, AClosedLoopNeedsACriterionThatAHangFails) {
   for (const char* blind : {"p99<10ms", "p99.9<10ms, avg<2ms, iops>=100", "p99<10ms, 'stalls[host_paused]==0'"}) {
     EXPECT_THAT(problems("", blind), is_refused) << blind;
   }
+  EXPECT_THAT(problems(", sync: fdatasync", "p99<10ms, sync_max<1s, write_call_max<1s"), is_refused)
+      << "a part of the longest write may be short";
+  EXPECT_THAT(problems(", sync: fdatasync", "sync_p99<10ms, max<1s"), IsEmpty()) << "the search leaves the part out";
   const std::string two_sizes = "block_size: [4k, 8k]\naccept: {parts: [load]}\n";
   EXPECT_THAT(problems("", "max@8k<1s, p99<1s", two_sizes), is_refused) << "4k has none";
   EXPECT_THAT(problems("", "max@8k<1s, max@4k<2s", two_sizes), IsEmpty());
