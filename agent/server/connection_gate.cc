@@ -32,8 +32,8 @@ constexpr int kKeepAliveAfterMs = 3'600'000;
 constexpr int kKeepAliveTimeoutMs = 600'000;
 // A controller needs three: Describe, Session, SyncClock.
 constexpr int kMaxStreams = 8;
-// A plan for one host is some hundred bytes, and some 70 for each step, of which it has 10,000 at most.
-constexpr int kMaxMessageBytes = 1 << 20;
+// A plan for one host is some hundred bytes, and some 20 for each step, of which it has 10,000 at most.
+constexpr int kMaxMessageBytes = 256 << 10;
 constexpr int kReadChunkBytes = 8 << 10;
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -161,8 +161,7 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           step.has_arrival() ? step.arrival() : setup.workload.arrival(),
           step.qm() > 0 ? step.qm() : setup.workload.qm(),
           setup.seed + (of_search ? number * kSeedStride : 0),
-          DownHostOf(step),
-          step.operations_size() > static_cast<int>(kSyncOperation)};
+          DownHostOf(step)};
 }
 
 }  // namespace
@@ -199,6 +198,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.workload = workload;
   if (!workload.has_arrival()) setup.workload.set_arrival(v1::ARRIVAL_ALIGNED);
   setup.trace = plan.log().trace();
+  setup.parts = plan.log().steps(0).operations_size() > static_cast<int>(kSyncOperation);
   setup.stall_ns = plan.log().stall_ns();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
@@ -279,7 +279,7 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),
           .sync_each_write = workload.sync() == v1::SYNC_MODE_FDATASYNC,
-          .measure_parts = workload.sync() == v1::SYNC_MODE_FDATASYNC && steps[step].parts,
+          .measure_parts = workload.sync() == v1::SYNC_MODE_FDATASYNC && parts,
           .schedule = ScheduleOf(step, start_ns, writer)};
 }
 

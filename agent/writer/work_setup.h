@@ -27,7 +27,6 @@ struct WorkSetup {
     uint32_t seed = 0;  // of random arrivals
     // Where queue managers have loads of their own: the host that is down, by its number in the run.
     std::optional<uint32_t> down_host = std::nullopt;
-    bool parts = false;  // The parts of each write are measured where a sync follows it
     bool operator==(const Step&) const = default;
   };
   // Most steps that are added to those of the plan.
@@ -46,6 +45,8 @@ struct WorkSetup {
   // parameters before it starts (LoopOf, TallyOf).
   v1::LogWorkload workload;
   bool trace = false;
+  // Measure the parts of each write where a sync follows it, in all steps: the first one of the plan asks for it.
+  bool parts = false;
   int64_t stall_ns = 0;  // 0: stalls are not reported
   uint32_t seed = 0;
   uint32_t hosts = 1;

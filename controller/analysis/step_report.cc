@@ -46,13 +46,9 @@ std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part)
 }
 
 void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm, uint32_t operation) {
-  std::string what = "nothing was reported";
-  if (operation == kWriteOperation) {
-    data_missing_ = true;
-  } else {
-    absl::StrAppend(&what, " of the ", report_.operations(static_cast<int>(operation) - 1).name(), " of its writes");
-  }
-  run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": ", what, "."));
+  if (operation == kWriteOperation) data_missing_ = true;
+  const std::string of = operation == kWriteOperation ? "" : absl::StrCat(" of the ", OperationName(operation));
+  run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": nothing was reported", of, "."));
 }
 
 void StepReporter::OnAbsentHost(const HostFacts& facts) {
@@ -347,7 +343,7 @@ void StepReporter::CheckClocks() {
     const int64_t unseen_ns = run_.timeline.UnseenNs(number, from_ns, Clamp64(Int128{from_ns} + measured_ns));
     if (IsUnseen(unseen_ns, measured_ns)) {
       unseen.push_back(absl::StrCat("the speed of ", label, "'s clock is not known: it answered no probe for ",
-                                    FormatLength(unseen_ns), " of ", StepName()));
+                                    FormatLength(unseen_ns / kNsPerMs * kNsPerMs), " of ", StepName()));
     }
     if (!IsWrongPace(change)) continue;
     run_.notes.Add("pace",

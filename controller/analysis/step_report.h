@@ -74,6 +74,10 @@ class StepReporter : private ScopeVisitor {
   void OnSilentWriter(const HostFacts& facts, uint32_t qm, uint32_t operation) override;
   void OnAbsentHost(const HostFacts& facts) override;
 
+  // Name of an operation other than the write.
+  const std::string& OperationName(uint32_t operation) const {
+    return report_.operations(static_cast<int>(operation) - 1).name();
+  }
   // The scope's figures of an operation other than the write.
   void AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope);
 

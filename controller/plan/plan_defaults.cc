@@ -176,7 +176,11 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   host.set_keep_files(plan.keep_files());
   v1::LogWork& work = *host.mutable_log();
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
-  for (const v1::LogStep& step : ExpandSteps(plan)) *work.add_steps() = step;
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    *work.add_steps() = step;
+    // The first step asks for all: repeated, the names would make a plan of many steps larger than an agent takes.
+    if (work.steps_size() > 1) work.mutable_steps(work.steps_size() - 1)->clear_operations();
+  }
   for (v1::LogQueueManager& qm : QueueManagersOf(plan, static_cast<uint32_t>(host_index))) {
     *work.add_queue_managers() = std::move(qm);
   }
