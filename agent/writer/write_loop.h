@@ -48,9 +48,9 @@ struct WriteLoopParams {
 //                                          pinned for the start, and lets the others that start now go first
 //
 // Per write: stamp, clock, write, clock, one ring entry, plain stores. No lock, no allocation, no other system call but
-// those of Yield, once a step. With measure_parts one more clock, ring entry and four stores, for the sync. On a
-// schedule also, before the first clock, when the write is due: a few nanoseconds, some 50 for random arrivals, and the
-// sleep until then.
+// those of Yield, once a step. measure_parts adds a clock, a ring entry and four stores for the sync. A schedule adds,
+// before the first clock, the computation of when the write is due: a few nanoseconds, some 50 for random arrivals, and
+// the sleep until then.
 template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env);

@@ -286,7 +286,7 @@ class WriterTally {
   // The writer's own counts, once done. `measured_end_ns`: end of the measured time, earlier than planned if the step
   // was stopped.
   v1::WriterTotals Totals(int64_t measured_end_ns) const;
-  // Adds those of the parts of its writes.
+  // Adds the writer's own counts of the parts of its writes.
   void AddPartTotals(v1::StepDone& done) const;
 
  private:

@@ -37,7 +37,8 @@ struct RunContext {
   uint64_t& unreported_rows_left;
   // Buckets that distributions may still take; see kDistributionBuckets.
   uint64_t& distribution_buckets_left;
-  // The same two for operations other than the write, so that they cost the writes nothing.
+  // Rows and buckets that operations other than the write may still take. They have budgets of their own, so that the
+  // writes lose nothing to them.
   uint64_t& operation_rows_left;
   uint64_t& operation_buckets_left;
   // By number of the host: by how much a clock at the wrong speed gained, in parts per million.

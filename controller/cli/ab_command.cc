@@ -293,8 +293,8 @@ class Ab {
     line_.err << run.errors() << std::flush;
   }
 
-  // Measures the two sides in the order, each in a run with a session of its own; adds the round to the record if
-  // both sides were measured whole, and ends the rounds if one side was not.
+  // Measures the two sides in the order, each in a run with a session of its own. Adds the round to the record if each
+  // side was measured whole; otherwise ends the rounds.
   void MeasureRound(size_t round, const std::string& order) {
     AbRound measured;
     measured.order = order;

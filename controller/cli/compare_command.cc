@@ -133,7 +133,7 @@ void CompareFlags::AddTo(CLI::App& command) {
            "these are listed, but neither refused nor warned about");
   AddValue(command, "--min-effect", "PERCENT", min_effect, "Smallest difference that counts (default: 3%)");
   AddValue(command, "--fail-if-slower", "PERCENT", fail_if_slower,
-           "Exit with 1 if a gated figure is slower by more than this, with 0 if none is (95 % "
+           "Exit with 1 if a gated figure is slower by more than this, with 0 if no figure is (95 % "
            "confidence), with 3 if undetermined");
   AddValue(command, "--gate", "FIGURES", gate,
            "Figures that --fail-if-slower tests: iops, mb_per_second, avg, p50, p99, p99_9 "
