@@ -88,6 +88,10 @@ std::optional<Failure> Coordinator::Run() {
     failure = Failure{Exit::kInconclusive, {"no step was measured"}};
   // It may have come while the next step was looked for.
   if (options_.next_step && cut_short.empty()) cut_short = MustStop();
+  // A step counts where each host's clock is known to its end. On a slow path the answer waits behind the results.
+  if (measured && cut_short.empty()) {
+    AwaitProbes(1, options_.plan.hang_limit_ns(), [this] { return !MustStop().empty(); });
+  }
   ReleaseAll();
   AppendRunEnd(cut_short, fleet_, log_);
   return failure;
@@ -117,24 +121,28 @@ bool Coordinator::StepIsDone() const {
   return AllThat(InStep::kRunning, [](const Host&, const StepPart& part) { return part.done; });
 }
 
-void Coordinator::AskClocks() {
+MonotonicNs Coordinator::AwaitProbes(int probes, int64_t patience_ns, const Condition& give_up) {
   const MonotonicNs asked = clock_.Now();
   for (auto& host : fleet_.hosts()) {
-    if (host->phase != Host::Phase::kReady) continue;
-    SessionDriver::Probe(*host, SessionDriver::kBurstProbes);
+    if (host->phase == Host::Phase::kReady) SessionDriver::Probe(*host, probes);
   }
-  // Each of the exchanges, which follow one another, may take as long as a host may be silent.
-  const int64_t patience_ns = SessionDriver::kBurstProbes * options_.plan.lease_ns();
-  const MonotonicNs patience = asked + patience_ns;
   PumpUntil([&] {
-    return !MustStop().empty() || clock_.Now() >= patience ||
+    return give_up() || clock_.Now() >= asked + patience_ns ||
            All([&](const Host& host) { return host.phase != Host::Phase::kReady || host.last_probed >= asked; });
   });
+  return asked;
+}
+
+void Coordinator::AskClocks() {
+  // Each of the exchanges, which follow one another, may take as long as a host may be silent.
+  const int64_t patience_ns = SessionDriver::kBurstProbes * options_.plan.lease_ns();
+  const MonotonicNs asked =
+      AwaitProbes(SessionDriver::kBurstProbes, patience_ns, [this] { return !MustStop().empty(); });
   for (auto& host : fleet_.hosts()) {
     if (left() || driver_.interrupted() || host->phase != Host::Phase::kReady) continue;
     if (host->last_probed < asked) {
       // No host is left out silently: one whose clock is not known cannot be started with the others.
-      if (clock_.Now() >= patience) {
+      if (clock_.Now() >= asked + patience_ns) {
         Lose(*host, absl::StrCat("no answer to clock probes for ", FormatDuration(patience_ns)));
       }
     } else if (!host->fault.has_value() && host->clock.empty()) {

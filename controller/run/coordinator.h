@@ -95,7 +95,9 @@ class Coordinator final : private SessionCourse {
   void OnCommandDone(Host& host, const v1::CommandDone& done);
   void LogFrames(Host& host, v1::FrameBatch& frames);
 
-  // Asks every ready host's clock, and loses those that do not answer.
+  // Asks every ready host's clock, and waits at most so long for the answers. Returns when it asked.
+  MonotonicNs AwaitProbes(int probes, int64_t patience_ns, const Condition& give_up);
+  // Asks every ready host's clock before a start, and loses those that do not answer.
   void AskClocks();
   // Until the reports of the steps before `step` are made.
   void AwaitReports(uint32_t step);

@@ -189,6 +189,22 @@ TEST_F(CoordinatorTest, GivesUpWhenAHostIsLateFourTimes) {
   EXPECT_THAT(diaries_[0], Contains("release"));
 }
 
+// Behind a slow path the answer comes long after the step: without it the step's figures would rest on a clock that
+// nobody saw.
+TEST_F(CoordinatorTest, NoHostIsReleasedBeforeItsClockIsKnownAtTheEndOfTheLastStep) {
+  scripts_[1].hang = FakeScript::Hang::kInStep;
+  scripts_[1].gets_on = true;
+  scripts_[1].answers_probes_late = true;
+  EXPECT_FALSE(Run().has_value());
+  bool done = false;
+  bool known_afterwards = false;
+  for (const v1::JournalRecord& record : records_) {
+    done = done || (record.has_step_done() && record.step_done().host() == 1);
+    known_afterwards = known_afterwards || (done && record.has_probes() && record.probes().host() == 1);
+  }
+  EXPECT_TRUE(known_afterwards);
+}
+
 TEST_F(CoordinatorTest, AnInterruptStopsEveryHostAndKeepsWhatThereIs) {
   for (FakeScript& script : scripts_) script.run_until_stopped = true;
   // The second host's first frame: both are armed then.

@@ -118,11 +118,11 @@ void ExpectRemade(FailureScene& scene) {
   EXPECT_FALSE(scene.Exists("journal"));
 }
 
-// What a run takes at most from the moment at which it decides to end: two messages to each host and back, what its
-// writers do meanwhile, and a write that fills an extent.
+// What a run takes at most from the moment at which it decides to end: four messages to each host and back (stop, a
+// clock probe behind one that is under way, release), what its writers do meanwhile, and a write that fills an extent.
 int64_t SettleNs(FailureScene& scene) {
   const bool preparing = scene.row().state == "preparing" || scene.row().state == "ready";
-  return 2 * scene.alpha().link().round_trip_ns() + 50 * kNsPerMs + (preparing ? 250 * kNsPerMs : 0);
+  return 4 * scene.alpha().link().round_trip_ns() + 50 * kNsPerMs + (preparing ? 250 * kNsPerMs : 0);
 }
 
 // `moment` lies between `from` and what a run takes to end after it.

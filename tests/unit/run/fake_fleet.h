@@ -24,6 +24,8 @@ struct FakeScript {
   bool answer_probes = true;
   // A probe that goes out by itself is answered only when the next burst is asked for, so long did the way take.
   bool hold_single_probe = false;
+  // Once a step is done, probes are answered only with the next heartbeat: the way back is slow.
+  bool answers_probes_late = false;
   // Heartbeats after which the extents are filled.
   int prepares_after_heartbeats = 0;
   // Replies to probes that were sent before the requests came.
@@ -99,6 +101,10 @@ class FakeAgent final : public DirectAgent {
       held_probe_ns_ = now_ns;
       return;
     }
+    if (script_.answers_probes_late && done_) {
+      late_probes_ns_.insert(late_probes_ns_.end(), static_cast<size_t>(count), now_ns);
+      return;
+    }
     if (held_probe_ns_ != 0) AnswerProbes(1, std::exchange(held_probe_ns_, 0));
     AnswerProbes(count, now_ns);
   }
@@ -161,6 +167,7 @@ class FakeAgent final : public DirectAgent {
         });
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
+        for (const int64_t sent_ns : std::exchange(late_probes_ns_, {})) AnswerProbes(1, sent_ns);
         if (fault_due_) Answer([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
         fault_due_ = false;
         if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();
@@ -296,6 +303,7 @@ class FakeAgent final : public DirectAgent {
   void FinishStep(const std::string& stopped) {
     if (!armed_) return;
     armed_ = false;
+    done_ = true;
     Answer([&](v1::AgentMessage& m) {
       v1::StepDone& done = *m.mutable_step_done();
       done.set_step(step_);
@@ -322,6 +330,8 @@ class FakeAgent final : public DirectAgent {
   static constexpr uint64_t kEnough = 10;
 
   int64_t held_probe_ns_ = 0;
+  std::vector<int64_t> late_probes_ns_;
+  bool done_ = false;
   bool fault_due_ = false;
   bool armed_ = false;
   uint64_t progress_ = 0;
