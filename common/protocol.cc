@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/page_stamp.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -154,6 +155,29 @@ absl::Status CheckOperations(const v1::LogStep& step) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckSizeMix(const google::protobuf::RepeatedPtrField<v1::SizeShare>& mix) {
+  if (mix.size() < 2 || mix.size() > kMostMixedSizes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "2 to ", kMostMixedSizes, " sizes are needed, each with its share in percent, such as 4k=70,64k=30"));
+  }
+  std::set<uint64_t> seen;
+  uint64_t percent = 0;
+  for (const v1::SizeShare& share : mix) {
+    const std::string size = FormatSize(share.block_size_bytes());
+    if (share.block_size_bytes() == 0 || share.block_size_bytes() % kStampedPageBytes != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(size, " is not a multiple of 4k, the size of a page of the log"));
+    }
+    if (!seen.insert(share.block_size_bytes()).second) {
+      return absl::InvalidArgumentError(absl::StrCat(size, " is listed twice"));
+    }
+    if (share.percent() == 0)
+      return absl::InvalidArgumentError(absl::StrCat("the share of ", size, " is 0; leave it out"));
+    percent += share.percent();
+  }
+  if (percent == 100) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the shares are ", percent, " % together, not 100 %"));
 }
 
 void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum) {

@@ -76,6 +76,13 @@ void MeasureParts(v1::LogStep& step);
 // INVALID_ARGUMENT where the step has other operations than an agent of this version measures.
 absl::Status CheckOperations(const v1::LogStep& step);
 
+// Block sizes that a step mixes at most.
+inline constexpr int kMostMixedSizes = 16;
+
+// INVALID_ARGUMENT where no step can mix these sizes: one size alone or too many, one twice, one that is not a multiple
+// of a page, or shares that are not 100 % together.
+absl::Status CheckSizeMix(const google::protobuf::RepeatedPtrField<v1::SizeShare>& mix);
+
 // Adds the start delays of further writes.
 void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum);
 

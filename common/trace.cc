@@ -14,13 +14,16 @@
 // Format of a block. A varint is base 128, least significant group first, in its shortest form; zigzag maps 0, -1, 1,
 // -2 ... to 0, 1, 2, 3 ...
 //
-//   version   1 byte: 1
+//   version   1 byte: 1, or 2 where the writes have several sizes
 //   count     varint, > 0
 //   start     varint, zigzag: start_ns of the first write
-//   groups of 128 writes (the last one shorter), each two columns:
+//   sizes     version 2: how many there are, 2 to 2,048, and each size in bytes, > 0; all varints
+//   groups of 128 writes (the last one shorter), each two columns, in version 2 three:
 //     latencies of the group's writes
 //     gaps of the group's writes: a write's start minus the end of the write before it. The block's first write has
 //     none.
+//     sizes of the group's writes, by their places in the list: as many bits each as the last place has; the bits that
+//     fill up the last byte are zero
 //
 //   column    (nothing at all where it has no value)
 //     width       1 byte: bits of a packed value, 8 to 64 for latencies, 0 to 64 for gaps
@@ -38,7 +41,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint8_t kFormatVersion = 1;
+constexpr uint8_t kOneSize = 1;
+constexpr uint8_t kSeveralSizes = 2;
+constexpr uint64_t kMostSizes = 2048;
 constexpr size_t kGroup = 128;
 constexpr uint32_t kMinLatencyBits = 8;
 
@@ -158,6 +163,9 @@ class BlockReader {
   }
 
   // Reads `count` values, as what they are above the coded `reference`.
+  // Reads `count` values of `width` bits each.
+  bool ReadPlain(size_t count, uint32_t width, Column& values) { return ReadPacked(count, width, values); }
+
   bool ReadColumn(size_t count, uint32_t least_width, uint64_t& reference, Column& deltas) {
     reference = 0;
     if (count == 0) return true;
@@ -217,18 +225,33 @@ uint64_t Largest(const Column& deltas, size_t count) {
   return largest;
 }
 
+bool ReadSizes(BlockReader& reader, std::vector<uint64_t>& sizes_bytes) {
+  uint64_t count = 0;
+  if (!reader.ReadVarint(count) || count < 2 || count > kMostSizes) return false;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t bytes = 0;
+    if (!reader.ReadVarint(bytes) || bytes == 0) return false;
+    sizes_bytes.push_back(bytes);
+  }
+  return true;
+}
+
 // Reads all of the block. The vector is the caller's, who removes what was appended where this returns false.
 bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
   BlockReader reader(block);
   uint32_t version = 0;
   uint64_t count = 0;
   uint64_t coded_start = 0;
-  if (!reader.ReadByte(version) || version != kFormatVersion) return false;
+  if (!reader.ReadByte(version) || (version != kOneSize && version != kSeveralSizes)) return false;
   if (!reader.ReadVarint(count) || count == 0 || count > reader.left()) return false;
   if (!reader.ReadVarint(coded_start)) return false;
+  std::vector<uint64_t> sizes_bytes;
+  if (version == kSeveralSizes && !ReadSizes(reader, sizes_bytes)) return false;
+  const uint32_t size_bits = sizes_bytes.empty() ? 0 : BitsOf(sizes_bytes.size() - 1);
 
   Column latencies;
   Column gaps;
+  Column sizes{};
   uint64_t start = UnZigZag(coded_start);
   uint64_t latency = 0;
   // At least doubled: many blocks are appended to one vector.
@@ -245,6 +268,9 @@ bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
     if (Largest(latencies, group) > UINT64_MAX - least_latency) return false;
     const uint64_t least_gap = UnZigZag(coded_gap);
     if (Largest(gaps, group - without_gap) > UINT64_MAX - FlipSign(least_gap)) return false;
+    if (size_bits > 0) {
+      if (!reader.ReadPlain(group, size_bits, sizes) || Largest(sizes, group) >= sizes_bytes.size()) return false;
+    }
     for (size_t i = 0; i < group; ++i) {
       if (done + i > 0) {
         const uint64_t next = start + latency + least_gap + gaps[i - without_gap];
@@ -252,7 +278,7 @@ bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
         start = next;
       }
       latency = least_latency + latencies[i];
-      writes.push_back({static_cast<int64_t>(start), latency});
+      writes.push_back({static_cast<int64_t>(start), latency, size_bits > 0 ? sizes_bytes[sizes[i]] : 0});
     }
   }
   return reader.left() == 0;
@@ -264,9 +290,14 @@ std::string TraceEncoder::Finish() {
   std::string block;
   if (writes_.empty()) return block;
   block.reserve(24 + writes_.size() * 5);
-  block.push_back(static_cast<char>(kFormatVersion));
+  const bool one_size = sizes_bytes_.size() < 2;
+  block.push_back(static_cast<char>(one_size ? kOneSize : kSeveralSizes));
   PutVarint(block, writes_.size());
   PutVarint(block, ZigZag(static_cast<uint64_t>(writes_.front().start_ns)));
+  if (!one_size) {
+    PutVarint(block, sizes_bytes_.size());
+    for (const uint64_t bytes : sizes_bytes_) PutVarint(block, bytes);
+  }
   Column latencies;
   Column gaps;
   for (size_t done = 0; done < writes_.size(); done += kGroup) {
@@ -275,11 +306,11 @@ std::string TraceEncoder::Finish() {
     uint64_t least_latency = UINT64_MAX;
     uint64_t least_gap = UINT64_MAX;  // with its sign flipped
     for (size_t i = 0; i < group; ++i) {
-      const TracedWrite& write = writes_[done + i];
+      const Entry& write = writes_[done + i];
       latencies[i] = write.latency_ns;
       least_latency = std::min(least_latency, write.latency_ns);
       if (i < without_gap) continue;
-      const TracedWrite& before = writes_[done + i - 1];
+      const Entry& before = writes_[done + i - 1];
       const uint64_t end = static_cast<uint64_t>(before.start_ns) + before.latency_ns;
       gaps[i - without_gap] = FlipSign(static_cast<uint64_t>(write.start_ns) - end);
       least_gap = std::min(least_gap, gaps[i - without_gap]);
@@ -288,6 +319,9 @@ std::string TraceEncoder::Finish() {
     for (size_t i = 0; i < group - without_gap; ++i) gaps[i] -= least_gap;
     PutColumn(block, latencies, group, least_latency, kMinLatencyBits);
     PutColumn(block, gaps, group - without_gap, ZigZag(FlipSign(least_gap)), 0);
+    if (one_size) continue;
+    for (size_t i = 0; i < group; ++i) latencies[i] = writes_[done + i].size;
+    PutPacked(block, latencies, group, BitsOf(sizes_bytes_.size() - 1));
   }
   writes_.clear();
   return block;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,26 +20,41 @@ namespace plimsoll {
 struct TracedWrite {
   int64_t start_ns = 0;     // of the clock that measured it
   uint64_t latency_ns = 0;  // of the system call
+  uint64_t bytes = 0;       // 0: the block's writes are all of one size, which it does not say
   bool operator==(const TracedWrite&) const = default;
 };
 
 // Collects the writes of one block. Not thread-safe.
 class TraceEncoder {
  public:
+  TraceEncoder() = default;
+  // The writes have several sizes, these, at most 2,048. None: a block without sizes.
+  explicit TraceEncoder(std::vector<uint64_t> sizes_bytes) : sizes_bytes_(std::move(sizes_bytes)) {}
+
   // Starts must not go back (the decoder refuses a block in which they do); a start before the end of the write before
   // it is allowed (coalesced clocks).
-  void Add(int64_t start_ns, uint64_t latency_ns) { writes_.push_back({start_ns, latency_ns}); }
+  // `size`: place of its size in the list.
+  void Add(int64_t start_ns, uint64_t latency_ns, uint32_t size = 0) {
+    writes_.push_back({start_ns, latency_ns, size});
+  }
   size_t size() const { return writes_.size(); }
   // The packed block of all writes since the last call; empty where there were none.
   std::string Finish();
 
  private:
-  std::vector<TracedWrite> writes_;
+  struct Entry {
+    int64_t start_ns = 0;
+    uint64_t latency_ns = 0;
+    uint32_t size = 0;
+  };
+
+  std::vector<uint64_t> sizes_bytes_;
+  std::vector<Entry> writes_;
 };
 
 // Appends the writes of `block` to `writes`. INVALID_ARGUMENT, and `writes` holds what it held, where the block is not
 // one that TraceEncoder can have made: cut off, too long, counts beyond the block's size, values beyond 64 bits, starts
-// that go back. Never reads outside the block. A block of n bytes holds at most n writes of 16 bytes.
+// that go back. Never reads outside the block. A block of n bytes holds at most n writes.
 absl::Status DecodeTrace(const std::string& block, std::vector<TracedWrite>& writes);
 
 // One writer's writes, piece by piece, on the clock that all writers of a merge share: the reader of frames maps them.

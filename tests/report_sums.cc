@@ -137,7 +137,7 @@ std::string Contradiction(const v1::StepReport& step) {
   check("latencies", [](const v1::ScopeReport& scope) { return scope.latency().sum_ns(); });
   for (const v1::ScopeReport& scope : step.scopes()) {
     const std::string name = NameOf(scope);
-    if (scope.bytes() != scope.writes() * step.block_size_bytes()) {
+    if (step.block_size_bytes() > 0 && scope.bytes() != scope.writes() * step.block_size_bytes()) {
       absl::StrAppend(&problem, name, ": bytes that are not writes times block size\n");
     }
     if (scope.latency().count() != scope.writes() + scope.closing().writes()) {

@@ -5,21 +5,18 @@
 #include <cstring>
 #include <new>
 
+#include "common/integers.h"
+
 namespace plimsoll {
 namespace {
 
-// SplitMix64 (Steele, Lea, Flood 2014): passes the usual tests, 1 ns for 8 bytes.
+// Passes the usual tests, 1 ns for 8 bytes.
 class SplitMix {
  public:
   explicit SplitMix(uint64_t seed) : state_(seed) {}
   uint64_t Next() {
     state_ += 0x9e3779b97f4a7c15;
-    return Mix(state_);
-  }
-  static uint64_t Mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    return MixBits(state_);
   }
 
  private:
@@ -29,9 +26,9 @@ class SplitMix {
 uint64_t SeedOf(const BlockSource::Identity& identity) {
   std::array<uint64_t, 2> token{};
   std::memcpy(token.data(), identity.run_token.data(), sizeof token);
-  uint64_t seed = SplitMix::Mix(token[0]) ^ token[1];
-  seed = SplitMix::Mix(seed) ^ identity.host_index;
-  return SplitMix::Mix(seed) ^ identity.qm;
+  uint64_t seed = MixBits(token[0]) ^ token[1];
+  seed = MixBits(seed) ^ identity.host_index;
+  return MixBits(seed) ^ identity.qm;
 }
 
 uint64_t PagesOf(uint64_t bytes) {
@@ -92,6 +89,12 @@ void BlockSource::StartEpoch(uint32_t epoch, uint64_t block_bytes, uint64_t bloc
   stamp_.epoch = epoch;
   block_bytes_ = block_bytes;
   walk_ = PoolWalk(epoch, PagesOf(block_bytes), blocks_per_lap);
+  epoch_window_ = walk_.window();
+}
+
+const std::byte* BlockSource::AtPage(uint64_t sequence, uint64_t block_bytes, uint64_t lap, uint64_t page) {
+  constexpr uint64_t kPrime = PoolWalk::kPrimes.front();
+  return StampAt((epoch_window_ + lap + page) % kPrime, sequence, block_bytes);
 }
 
 const std::byte* BlockSource::NextOfSize(uint64_t sequence, uint64_t block_bytes) {

@@ -83,6 +83,11 @@ class BlockSource {
     return block;
   }
 
+  // As Next, for blocks of several of the sizes given, each a multiple of a page: `page` is the number of the block's
+  // first page in the log, `lap` how often the log was written before. Each page then differs from the one that it
+  // overwrites, whatever blocks the two belong to: the pool page of a page is its number plus its lap, modulo a prime.
+  const std::byte* AtPage(uint64_t sequence, uint64_t block_bytes, uint64_t lap, uint64_t page);
+
   // As Next, for a block of another of the sizes given, without a promise on the lap: for filling extents.
   const std::byte* NextOfSize(uint64_t sequence, uint64_t block_bytes);
 
@@ -107,6 +112,8 @@ class BlockSource {
 
   uint64_t block_bytes_ = 0;
   PoolWalk walk_;
+  // Of the first block of the epoch.
+  uint64_t epoch_window_ = 0;
   uint64_t fill_window_ = 0;
 };
 

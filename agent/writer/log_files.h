@@ -31,8 +31,13 @@ class ExtentLayout {
  public:
   // `block_bytes` in [1, file_size_bytes], `num_files` at least 1.
   ExtentLayout(uint64_t file_size_bytes, uint32_t num_files, uint64_t block_bytes)
-      : block_bytes_(block_bytes), blocks_per_extent_(file_size_bytes / block_bytes), num_files_(num_files) {}
+      : file_size_bytes_(file_size_bytes),
+        block_bytes_(block_bytes),
+        blocks_per_extent_(file_size_bytes / block_bytes),
+        num_files_(num_files) {}
 
+  uint64_t file_size_bytes() const { return file_size_bytes_; }
+  uint32_t num_files() const { return num_files_; }
   uint64_t block_bytes() const { return block_bytes_; }
   // Blocks until the first place comes again.
   uint64_t blocks_per_lap() const { return blocks_per_extent_ * num_files_; }
@@ -43,20 +48,44 @@ class ExtentLayout {
     return {static_cast<uint32_t>(slot / blocks_per_extent_), slot % blocks_per_extent_ * block_bytes_};
   }
 
-  // The place of the block after the one at `place`. Does without a division.
-  BlockPlace After(BlockPlace place) const {
-    place.offset_bytes += block_bytes_;
-    if (place.offset_bytes == blocks_per_extent_ * block_bytes_) {
-      place.offset_bytes = 0;
-      if (++place.extent == num_files_) place.extent = 0;
-    }
-    return place;
-  }
-
  private:
+  uint64_t file_size_bytes_;
   uint64_t block_bytes_;
   uint64_t blocks_per_extent_;
   uint32_t num_files_;
+};
+
+// The places of blocks that are written in order, also of blocks that differ in size. Does without a division.
+class ExtentWalk {
+ public:
+  // The first block goes where block number `first_block` of the layout lies; 0 for blocks that differ.
+  ExtentWalk(const ExtentLayout& layout, uint64_t first_block)
+      : file_size_bytes_(layout.file_size_bytes()),
+        num_files_(layout.num_files()),
+        next_(layout.PlaceOf(first_block)) {}
+
+  // Place of the next block, which has `bytes`, at most as many as an extent.
+  BlockPlace Take(uint64_t bytes) {
+    if (bytes > file_size_bytes_ - next_.offset_bytes) {
+      next_.offset_bytes = 0;
+      if (++next_.extent == num_files_) {
+        next_.extent = 0;
+        ++laps_;
+      }
+    }
+    const BlockPlace place = next_;
+    next_.offset_bytes += bytes;
+    return place;
+  }
+
+  // How often the walk has begun the first extent again.
+  uint64_t laps() const { return laps_; }
+
+ private:
+  uint64_t file_size_bytes_;
+  uint32_t num_files_;
+  BlockPlace next_;
+  uint64_t laps_ = 0;
 };
 
 // The file system below the extents, for tests to replace. Not for the measured writes.

@@ -347,7 +347,6 @@ v1::Armed LogWork::Arm(const v1::Arm& arm) {
   if (!gate_.Arm(arm.step(), arm.start_ns())) return armed;
   phase_ = Phase::kArmed;
   stop_reason_.clear();
-  armed_step_ = arm.step();
   step_end_ns_ = setup_.TimesOf(arm.step(), arm.start_ns()).end_ns();
   armed.set_late(false);
   return armed;
@@ -393,14 +392,10 @@ std::string LogWork::State() const {
 std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
   std::vector<v1::InFlight> in_flight;
   if (!writers_made_.load(std::memory_order_acquire)) return in_flight;
-  uint32_t step = 0;
-  {
-    const MutexLock lock(mutex_);
-    step = armed_step_;
-  }
   const int64_t now_ns = MonotonicNowNs();
   for (const auto& writer : writers_) {
-    const int64_t since_ns = writer->state().mark.load(std::memory_order_relaxed);
+    // Acquire: the extent is that of the write that the mark shows.
+    const int64_t since_ns = writer->state().mark.load(std::memory_order_acquire);
     if (since_ns <= 0 || now_ns - since_ns < min_age_ns) continue;
     v1::InFlight& entry = in_flight.emplace_back();
     entry.set_qm(writer->qm());
@@ -408,12 +403,8 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
     entry.set_age_ns(now_ns - since_ns);
     const uint64_t filled_bytes = writer->filled_bytes();
     entry.set_filling(filled_bytes < setup_.workload.file_size_bytes() * setup_.workload.num_files());
-    // While a write is in flight its start does not change, nor does the count of writes before it.
-    const uint32_t extent = entry.filling()
-                                ? static_cast<uint32_t>(filled_bytes / setup_.workload.file_size_bytes())
-                                : setup_.LoopOf(step, 0, writer->qm())
-                                      .layout.PlaceOf(writer->state().writes.load(std::memory_order_relaxed))
-                                      .extent;
+    const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes / setup_.workload.file_size_bytes())
+                                            : writer->state().extent.load(std::memory_order_relaxed);
     entry.set_path(places_[setup_.dir_of_writer[writer->qm() - 1]].ops->PathOf(
         ExtentName(writer->qm(), setup_.workload.file_prefix(), extent)));
   }

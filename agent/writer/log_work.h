@@ -175,7 +175,6 @@ class LogWork final : public SteppedWork {
   absl::Status prepare_error_ ABSL_GUARDED_BY(mutex_);
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   int64_t step_end_ns_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint32_t armed_step_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::unique_ptr<HostCounters> counters_;  // the recorder's, once prepared
   CpuLoad load_;

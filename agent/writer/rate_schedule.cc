@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "common/histogram.h"
+#include "common/integers.h"
 
 namespace plimsoll {
 namespace {
@@ -20,17 +21,9 @@ constexpr uint64_t kMostExact = 512;
 constexpr double kMostInverted = 500;
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 
-// splitmix64's: every bit of the result depends on every bit of `x`.
-uint64_t MixBits(uint64_t x) {
-  x += kGolden;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 // Draw number `n` of a key.
 uint64_t DrawOf(uint64_t key, uint64_t n) {
-  return MixBits(key ^ MixBits(n));
+  return MixBits((key ^ MixBits(n + kGolden)) + kGolden);
 }
 
 // In (0, 1).
@@ -86,7 +79,7 @@ int64_t OffsetOf(uint64_t cell_key, uint64_t i, int64_t length_ns) {
 
 PoissonArrivals::PoissonArrivals(Key key, uint64_t rate_micro)
     : cell_ns_(static_cast<int64_t>((kNsMicro + rate_micro / 2) / rate_micro)),
-      key_(MixBits(MixBits(uint64_t{key.seed} << 32U | key.host) ^ key.writer)) {
+      key_(MixBits((MixBits((uint64_t{key.seed} << 32U | key.host) + kGolden) ^ key.writer) + kGolden)) {
   while (blocks_ < kMostBlocks) {
     const int64_t length_ns = Block(blocks_).length_ns;
     const double mean =

@@ -128,9 +128,16 @@ absl::Status CheckQueueManagers(const v1::HostPlan& plan) {
 // `own_loads`: the queue managers have block sizes of their own, and rates.
 absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_size_bytes, int64_t frame_interval_ns) {
   PLIMSOLL_RETURN_IF_ERROR(CheckOperations(step));
-  if (!own_loads) {
+  if (!step.size_mix().empty()) {
+    if (own_loads || step.block_size_bytes() != 0) return Bad("a step has one block size, or block_size_mix");
+    PLIMSOLL_RETURN_IF_ERROR(CheckSizeMix(step.size_mix()));
+    for (const v1::SizeShare& share : step.size_mix()) {
+      PLIMSOLL_RETURN_IF_ERROR(CheckBlock(share.block_size_bytes(), file_size_bytes));
+    }
+  } else if (!own_loads) {
     PLIMSOLL_RETURN_IF_ERROR(CheckBlock(step.block_size_bytes(), file_size_bytes));
-  } else if (step.has_rate_per_second() || step.qm() > 0) {
+  }
+  if (own_loads && (step.has_rate_per_second() || step.qm() > 0)) {
     return Bad("a step of a placement has neither a rate nor a number of queue managers");
   }
   // A step may be shorter than what a plan asks for, never longer.
@@ -154,7 +161,10 @@ absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_si
 // itself.
 WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogStep& step) {
   const bool of_search = step.purpose() != v1::STEP_PURPOSE_UNSPECIFIED;
+  std::vector<SizeMix::Share> mix;
+  for (const v1::SizeShare& share : step.size_mix()) mix.push_back({share.block_size_bytes(), share.percent()});
   return {step.block_size_bytes(),
+          std::move(mix),
           step.duration_ns(),
           step.warmup_ns(),
           step.has_rate_per_second() ? step.rate_per_second() : setup.workload.rate_per_second(),
@@ -214,11 +224,13 @@ absl::Status WorkSetup::Add(const v1::AddStep& add) {
       CheckStep(add.spec(), !queue_managers.empty(), workload.file_size_bytes(), frame_interval_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), workload.qm(), workload.delay_ns()));
   const Step step = MakeStep(*this, add.step(), add.spec());
-  const auto prepared = std::find_if(steps.begin(), steps.end(),
-                                     [&step](const Step& known) { return known.block_bytes == step.block_bytes; });
+  const auto prepared = std::find_if(steps.begin(), steps.end(), [&step](const Step& known) {
+    return known.block_bytes == step.block_bytes && known.mix == step.mix;
+  });
   if (prepared == steps.end() && queue_managers.empty()) {
-    return Bad(absl::StrCat("nothing was prepared for blocks of ", FormatSize(step.block_bytes),
-                            ": a step that is added has a block size of a step of the plan"));
+    return Bad(absl::StrCat("nothing was prepared for blocks of ",
+                            step.mix.empty() ? FormatSize(step.block_bytes) : "this mix",
+                            ": a step that is added has the block sizes of a step of the plan"));
   }
   if (add.step() < steps.size() && steps[add.step()] == step) return absl::OkStatus();
   if (add.step() != steps.size()) {
@@ -249,7 +261,10 @@ bool WorkSetup::AnyWrites(uint32_t step) const {
 }
 
 uint64_t WorkSetup::BlockBytesOf(uint32_t step, uint32_t writer) const {
-  return queue_managers.empty() ? steps[step].block_bytes : queue_managers[writer - 1].block_size_bytes();
+  if (!queue_managers.empty()) return queue_managers[writer - 1].block_size_bytes();
+  uint64_t largest = steps[step].block_bytes;
+  for (const SizeMix::Share& share : steps[step].mix) largest = std::max(largest, share.bytes);
+  return largest;
 }
 
 std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
@@ -275,6 +290,9 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_n
 WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
   return {.epoch = step + 1,
           .layout = ExtentLayout(workload.file_size_bytes(), workload.num_files(), BlockBytesOf(step, writer)),
+          .mix = steps[step].mix.empty() ? std::nullopt
+                                         : std::optional<SizeMix>(std::in_place, steps[step].mix,
+                                                                  SizeMix::Key{steps[step].seed, host_index, writer}),
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),
@@ -289,6 +307,7 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .qm = writer,
           .times = TimesOf(step, start_ns),
           .layout = loop.layout,
+          .mix = loop.mix,
           .schedule = loop.schedule,
           .trace = trace,
           .measure_parts = loop.measure_parts,
@@ -300,10 +319,12 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
 
 LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
   LogFilesOptions options{.qm = writer, .workload = workload, .block_bytes = {}};
+  const auto add = [&known = options.block_bytes](uint64_t bytes) {
+    if (std::find(known.begin(), known.end(), bytes) == known.end()) known.push_back(bytes);
+  };
   for (uint32_t step = 0; step < steps.size(); ++step) {
-    const auto& known = options.block_bytes;
-    const uint64_t block_bytes = BlockBytesOf(step, writer);
-    if (std::find(known.begin(), known.end(), block_bytes) == known.end()) options.block_bytes.push_back(block_bytes);
+    add(BlockBytesOf(step, writer));
+    for (const SizeMix::Share& share : steps[step].mix) add(share.bytes);
   }
   return options;
 }

@@ -18,7 +18,8 @@ namespace plimsoll {
 
 struct WorkSetup {
   struct Step {
-    uint64_t block_bytes = 0;
+    uint64_t block_bytes = 0;  // 0: sizes differ, see mix
+    std::vector<SizeMix::Share> mix = {};
     int64_t duration_ns = 0;
     int64_t warmup_ns = 0;
     double rate_per_second = 0;  // 0: closed loop
@@ -63,7 +64,7 @@ struct WorkSetup {
   // Whether a writer writes in a step; `writer` from 1. And whether any does.
   bool Writes(uint32_t step, uint32_t writer) const;
   bool AnyWrites(uint32_t step) const;
-  // Size of a writer's blocks in a step.
+  // Size of a writer's blocks in a step, or the largest of them.
   uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
   // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;

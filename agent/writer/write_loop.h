@@ -8,6 +8,7 @@
 
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
+#include "agent/writer/log_source.h"
 #include "agent/writer/rate_schedule.h"
 #include "agent/writer/writer_state.h"
 
@@ -17,8 +18,10 @@ namespace plimsoll {
 struct WriteLoopParams {
   uint32_t epoch = 0;  // of the stamps
   ExtentLayout layout;
+  // Sizes of the blocks; none: all have the layout's. The layout's is the largest.
+  std::optional<SizeMix> mix = std::nullopt;
   // Block of the log at which the first write goes: its place and, plus one, its sequence number. A log that another
-  // writer left goes on behind its end.
+  // writer left goes on behind its end. 0 where sizes differ.
   uint64_t first_block = 0;
   int64_t start_ns = 0;
   // No write starts at or after it.
@@ -78,6 +81,7 @@ bool SleepWhileAllowed(int64_t now_ns, int64_t moment_ns, const StopControl& con
 // The writer's own count. Local, with a plain store of each cell after each write.
 struct Counts {
   uint64_t writes = 0;
+  uint64_t bytes = 0;
   uint64_t latency_sum_ns = 0;
   uint64_t latency_max_ns = 0;
   uint64_t max_behind_ns = 0;
@@ -86,9 +90,10 @@ struct Counts {
     constexpr auto kRelaxed = std::memory_order_relaxed;
     if (writes == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
     ++writes;
+    bytes += block_bytes;
     latency_sum_ns += sample.latency_ns();
     state.writes.store(writes, kRelaxed);
-    state.bytes.store(writes * block_bytes, kRelaxed);
+    state.bytes.store(bytes, kRelaxed);
     state.latency_sum_ns.store(latency_sum_ns, kRelaxed);
     state.last_end_ns.store(sample.end_ns(), kRelaxed);
     if (sample.latency_ns() > latency_max_ns) {
@@ -142,18 +147,15 @@ template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env) {
   using write_loop_internal::Counts;
-  const uint64_t block_bytes = params.layout.block_bytes();
   const int64_t end_ns = params.end_ns;
-  source.StartEpoch(params.epoch, block_bytes, params.layout.blocks_per_lap());
+  LogSource log(params.layout, params.mix, params.epoch, params.first_block, source);
   Counts counts;
-  BlockPlace place = params.layout.PlaceOf(params.first_block);
   int64_t previous_end_ns = params.start_ns;
   LoopEnd loop_end = LoopEnd::kRanToEnd;
   int64_t now_ns = 0;
 
   while (true) {
-    const uint64_t sequence = params.first_block + counts.writes + 1;
-    const std::byte* const block = source.Next(sequence);
+    const LogSource::Block block = log.Next();
     int64_t due_ns = 0;
     bool allowed = true;
     if (params.schedule) {
@@ -162,34 +164,37 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
       allowed = write_loop_internal::SleepWhileAllowed(previous_end_ns, std::min(due_ns, end_ns), control, env);
     }
 
-    if constexpr (requires { env.AwaitPlace(sequence); }) env.AwaitPlace(sequence);
+    if constexpr (requires { env.AwaitPlace(log.sequence()); }) env.AwaitPlace(log.sequence());
     now_ns = env.Now();
     if (!allowed || now_ns >= std::min(end_ns, control.limit_ns())) [[unlikely]] {
       loop_end = write_loop_internal::WhyNoWriteMayStart(now_ns, end_ns, control);
       break;
     }
     const int64_t start_ns = now_ns;
+    state.extent.store(block.place.extent, std::memory_order_relaxed);
     // Release: the sample of the write before is published.
     state.mark.store(start_ns, std::memory_order_release);
-    const int64_t written = env.Write(place.extent, place.offset_bytes, block, block_bytes);
+    const int64_t written = env.Write(block.place.extent, block.place.offset_bytes, block.data, block.bytes);
     int sync_result = 0;
     int64_t sync_start_ns = start_ns;
-    if (params.sync_each_write && written == static_cast<int64_t>(block_bytes)) {
+    if (params.sync_each_write && written == static_cast<int64_t>(block.bytes)) {
       if (params.measure_parts) sync_start_ns = env.Now();
-      sync_result = env.Sync(place.extent);
+      sync_result = env.Sync(block.place.extent);
     }
     // Before the clock: a reader that does not see this mark yet knows that the end is yet to be read.
     state.mark.store(WriterState::kReturned, std::memory_order_release);
     now_ns = env.Now();
 
-    if (written != static_cast<int64_t>(block_bytes) || sync_result != 0) [[unlikely]] {
+    if (written != static_cast<int64_t>(block.bytes) || sync_result != 0) [[unlikely]] {
       using Kind = WriteFailure::Kind;
       const Kind kind = sync_result != 0 ? Kind::kSync : written < 0 ? Kind::kWrite : Kind::kShortWrite;
-      state.failure = {
-          kind,         kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
-          place.extent, place.offset_bytes,
-          block_bytes,  static_cast<uint64_t>(std::max<int64_t>(written, 0)),
-          start_ns};
+      state.failure = {kind,
+                       kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
+                       block.place.extent,
+                       block.place.offset_bytes,
+                       block.bytes,
+                       static_cast<uint64_t>(std::max<int64_t>(written, 0)),
+                       start_ns};
       loop_end = LoopEnd::kFailed;
       control.StopAt(now_ns);
       break;
@@ -201,8 +206,8 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
       state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.writes - 1,
                                     std::memory_order_relaxed);
     }
-    const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns)};
-    counts.Take(sample, block_bytes, state);
+    const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns), kWriteOperation, block.size};
+    counts.Take(sample, block.bytes, state);
     if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
     if (!state.ring.TryPush(sample)) [[unlikely]]
       write_loop_internal::PushWaiting(sample, state, env);
@@ -210,7 +215,6 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     state.mark.store(WriterState::kIdle, std::memory_order_release);
 
     previous_end_ns = now_ns;
-    place = params.layout.After(place);
     // On few CPUs the other writers get theirs at once instead of after a time slice.
     if (counts.writes == 1) [[unlikely]]
       env.Yield();

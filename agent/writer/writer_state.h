@@ -16,19 +16,24 @@ namespace plimsoll {
 class Sample {
  public:
   Sample() = default;
-  // `latency_ns`: of the system call(s). `operation`: its place in the step's list, below 32. Costs a comparison, a
-  // shift and an or.
-  Sample(int64_t start, uint64_t latency_ns, uint32_t operation = kWriteOperation)
-      : start_ns(start), packed_(std::min(latency_ns, kLongestLatencyNs) | uint64_t{operation} << kOperationShift) {}
+  // `latency_ns`: of the system call(s). `operation`: its place in the step's list, below 32. `size`: place of its size
+  // in the step's list, below 2,048. Costs a comparison, two shifts and two ors.
+  Sample(int64_t start, uint64_t latency_ns, uint32_t operation = kWriteOperation, uint32_t size = 0)
+      : start_ns(start),
+        packed_(std::min(latency_ns, kLongestLatencyNs) | uint64_t{size} << kSizeShift |
+                uint64_t{operation} << kOperationShift) {}
 
   int64_t start_ns = 0;  // CLOCK_MONOTONIC
   uint64_t latency_ns() const { return packed_ & kLongestLatencyNs; }
   uint32_t operation() const { return static_cast<uint32_t>(packed_ >> kOperationShift); }
+  uint32_t size() const { return static_cast<uint32_t>(packed_ >> kSizeShift) & kMostSizes; }
   int64_t end_ns() const { return start_ns + static_cast<int64_t>(latency_ns()); }
 
  private:
+  static constexpr int kSizeShift = 48;
   static constexpr int kOperationShift = 59;
-  // The latency's 48 bits, 11 that are not used, and the operation's 5.
+  static constexpr uint32_t kMostSizes = (1U << (kOperationShift - kSizeShift)) - 1;
+  // The latency's 48 bits, the size's 11, and the operation's 5.
   uint64_t packed_ = 0;
 };
 static_assert(sizeof(Sample) == 16);
@@ -131,6 +136,9 @@ struct WriterState {
   // that, has every write that ended before that mark was current. See WriterTally.
   std::atomic<int64_t> mark{kIdle};
 
+  // Extent of that write; relaxed.
+  std::atomic<uint32_t> extent{0};
+
   // The writer's own count of its step; relaxed, each cell is independent. Exact once `finished` is seen.
   std::atomic<uint64_t> writes{0};
   std::atomic<uint64_t> bytes{0};
@@ -171,6 +179,7 @@ struct WriterState {
           &sync.latency_max_ns}) {
       cell->store(0, std::memory_order_relaxed);
     }
+    extent.store(0, std::memory_order_relaxed);
     first_start_ns.store(0, std::memory_order_relaxed);
     last_end_ns.store(0, std::memory_order_relaxed);
     end = LoopEnd::kRanToEnd;

@@ -17,6 +17,13 @@ int64_t ResponseNs(const Sample& sample, int64_t due_ns) {
   return std::max<int64_t>(sample.end_ns() - due_ns, 0);
 }
 
+std::vector<uint64_t> SizesOf(const std::optional<SizeMix>& mix) {
+  std::vector<uint64_t> sizes;
+  if (!mix) return sizes;
+  for (const SizeMix::Share& share : mix->shares()) sizes.push_back(share.bytes);
+  return sizes;
+}
+
 }  // namespace
 
 StallWatch::StallWatch(int64_t stall_ns, const std::optional<RateSchedule>& schedule, int64_t interval_ns)
@@ -144,8 +151,10 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       stop_trace_at_ns_(stop_trace_at_ns),
       interval_(params.times.first_interval()),
       interval_end_ns_(params.times.EndOf(interval_)),
+      places_(params.layout, params.first_block),
       previous_end_ns_(params.times.start_ns()),
       parts_(params.measure_parts ? kSyncOperation : 0),
+      trace_(SizesOf(params.mix)),
       stalls_(params.reported_from_ns > 0 ? params.reported_from_ns : params.stall_ns, params.schedule,
               params.times.interval_ns()) {}
 
@@ -208,33 +217,36 @@ void WriterTally::WatchTheEnd() {
 void WriterTally::Take(const Sample& sample) {
   const uint64_t seq = ++taken_;
   const int64_t due_ns = DueAt(seq);
+  const uint64_t bytes = BytesOf(sample);
+  const BlockPlace place = places_.Take(bytes);
+  bytes_ += bytes;
   stalls_.Take(seq, sample, due_ns);
-  if (interval_ >= 0) slowest_writes_.Offer({seq, sample, static_cast<int64_t>(sample.latency_ns())});
+  if (interval_ >= 0) slowest_writes_.Offer({seq, sample, place, static_cast<int64_t>(sample.latency_ns())});
   const int64_t measured_start_ns = params_.times.measured_start_ns();
   // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
   const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
   between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
   previous_end_ns_ = sample.end_ns();
 
-  write_.Take(seq, sample);
+  write_.Take(seq, sample, place);
   if (!parts_.empty()) {
     parts_[kWriteCallOperation - 1].Take(
-        seq, {sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation});
-    parts_[kSyncOperation - 1].Take(seq, sync_);
+        seq, {sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation}, place);
+    parts_[kSyncOperation - 1].Take(seq, sync_, place);
   }
-  if (params_.schedule) TakeResponse(seq, sample, due_ns);
+  if (params_.schedule) TakeResponse(seq, sample, place, due_ns);
   // Relaxed: a moment stands alone.
   if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
-    trace_.Add(sample.start_ns, sample.latency_ns());
+    trace_.Add(sample.start_ns, sample.latency_ns(), sample.size());
   } else {
     ++untraced_;
   }
 }
 
-void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, int64_t due_ns) {
+void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, BlockPlace place, int64_t due_ns) {
   const int64_t response_ns = ResponseNs(sample, due_ns);
   response_.Record(static_cast<uint64_t>(response_ns));
-  if (interval_ >= 0) slowest_responses_.Offer({seq, sample, response_ns});
+  if (interval_ >= 0) slowest_responses_.Offer({seq, sample, place, response_ns});
   // What a slow write makes later ones wait for is in both ends: only what the writer itself lost is between them.
   prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns());
   const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - prompt_end_ns_, 0));
@@ -242,11 +254,10 @@ void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, int64_t due_n
   if (delay_ns > kPromptStartNs) ++late_writes_;
 }
 
-void WriterTally::SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const {
+void WriterTally::SetSample(uint64_t seq, const Sample& sample, BlockPlace place, v1::WriteSample& reported) const {
   reported.set_seq(seq);
   reported.set_start_ns(sample.start_ns);
   reported.set_latency_ns(sample.latency_ns());
-  const BlockPlace place = params_.layout.PlaceOf(params_.first_block + seq - 1);
   reported.set_extent(place.extent);
   reported.set_offset_bytes(place.offset_bytes);
   if (params_.schedule && sample.operation() == kWriteOperation) {
@@ -264,7 +275,8 @@ v1::Frame& WriterTally::AddFrame(const OperationTally& tally, uint32_t operation
   frame.set_interval_count(1);
   frame.set_closing(interval_ == params_.times.closing_interval());
   tally.Report(frame);
-  if (tally.count() > 0) SetSample(tally.slowest_seq(), tally.slowest(), *frame.mutable_slowest());
+  if (tally.count() > 0)
+    SetSample(tally.slowest_seq(), tally.slowest(), tally.slowest_place(), *frame.mutable_slowest());
   frame.set_cut_ns(now_ns);
   return frame;
 }
@@ -277,17 +289,17 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
     frame.mutable_start_delay()->set_max_ns(max_start_delay_ns_);
     frame.mutable_start_delay()->set_late_writes(late_writes_);
   }
-  frame.set_bytes(count * params_.layout.block_bytes());
+  frame.set_bytes(bytes_);
   frame.set_between_ns(between_ns_);
   if (count > 0) {
     if (write_.first_seq() == 1 && params_.schedule) {
       frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
     }
     slowest_writes_.ForEachFrom(write_.first_seq(), [&](const SlowestWrites::Entry& write) {
-      SetSample(write.seq, write.sample, *frame.add_slow());
+      SetSample(write.seq, write.sample, write.place, *frame.add_slow());
     });
     slowest_responses_.ForEachFrom(write_.first_seq(), [&](const SlowestWrites::Entry& write) {
-      SetSample(write.seq, write.sample, *frame.add_slow_responses());
+      SetSample(write.seq, write.sample, write.place, *frame.add_slow_responses());
     });
   }
   stalls_.Report(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);
@@ -317,6 +329,7 @@ void WriterTally::OpenNext() {
   response_.Clear();
   max_start_delay_ns_ = 0;
   late_writes_ = 0;
+  bytes_ = 0;
   untraced_ = 0;
   between_ns_ = 0;
 }

@@ -16,6 +16,7 @@
 
 #include "agent/work/work.h"
 #include "agent/writer/log_files.h"
+#include "agent/writer/log_source.h"
 #include "agent/writer/rate_schedule.h"
 #include "agent/writer/writer_state.h"
 #include "common/histogram.h"
@@ -78,6 +79,7 @@ class SlowestWrites {
   struct Entry {
     uint64_t seq = 0;
     Sample sample;
+    BlockPlace place;
     // How slow it was.
     int64_t time_ns = 0;
   };
@@ -187,8 +189,8 @@ class StallWatch {
 // What a frame holds of one operation. Allocates nothing after its construction. Not thread-safe.
 class OperationTally {
  public:
-  // Takes one more: a write, or the part of it.
-  void Take(uint64_t seq, const Sample& sample) {
+  // Takes one more: a write at the place, or the part of it.
+  void Take(uint64_t seq, const Sample& sample, BlockPlace place) {
     latency_.Record(sample.latency_ns());
     if (first_seq_ == 0) {
       first_seq_ = seq;
@@ -197,6 +199,7 @@ class OperationTally {
     if (slowest_seq_ == 0 || sample.latency_ns() > slowest_.latency_ns()) {
       slowest_seq_ = seq;
       slowest_ = sample;
+      slowest_place_ = place;
     }
     if (fastest_seq_ == 0 || sample.latency_ns() < fastest_ns_) {
       fastest_seq_ = seq;
@@ -214,7 +217,8 @@ class OperationTally {
   uint64_t first_seq() const { return first_seq_; }
   uint64_t slowest_seq() const { return slowest_seq_; }
   const Sample& slowest() const { return slowest_; }
-  // Sets the frame's figures, all but the slowest, which needs its place in the log.
+  BlockPlace slowest_place() const { return slowest_place_; }
+  // Sets the frame's figures, all but the slowest.
   void Report(v1::Frame& frame) const;
 
  private:
@@ -224,6 +228,7 @@ class OperationTally {
   int64_t last_end_ns_ = 0;
   uint64_t slowest_seq_ = 0;
   Sample slowest_;
+  BlockPlace slowest_place_;
   uint64_t fastest_seq_ = 0;
   uint64_t fastest_ns_ = 0;
 };
@@ -235,6 +240,7 @@ struct TallyParams {
   StepTimes times;
   ExtentLayout layout;
   // As in WriteLoopParams.
+  std::optional<SizeMix> mix = std::nullopt;
   uint64_t first_block = 0;
   std::optional<RateSchedule> schedule;
   bool trace = false;
@@ -292,14 +298,17 @@ class WriterTally {
  private:
   void Take(const Sample& sample);
   int64_t DueAt(uint64_t seq) const;
-  void TakeResponse(uint64_t seq, const Sample& sample, int64_t due_ns);
+  void TakeResponse(uint64_t seq, const Sample& sample, BlockPlace place, int64_t due_ns);
   // `next_start_ns`: when the write after the last one taken started; 0: it has not started; nothing: none follows.
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   v1::Frame& AddFrame(const OperationTally& tally, uint32_t operation, int64_t now_ns,
                       google::protobuf::RepeatedPtrField<v1::Frame>& frames) const;
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
-  void SetSample(uint64_t seq, const Sample& sample, v1::WriteSample& reported) const;
+  void SetSample(uint64_t seq, const Sample& sample, BlockPlace place, v1::WriteSample& reported) const;
+  uint64_t BytesOf(const Sample& sample) const {
+    return params_.mix ? params_.mix->bytes(sample.size()) : params_.layout.block_bytes();
+  }
   void WatchTheEnd();
   void SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const;
 
@@ -312,6 +321,7 @@ class WriterTally {
   int64_t interval_end_ns_ = 0;
   // Writes drained so far, and the end of the last of them.
   uint64_t taken_ = 0;
+  ExtentWalk places_;
   int64_t previous_end_ns_ = 0;
   // When the last of them would have ended if each had started as soon as it was due and the one before it had ended.
   int64_t prompt_end_ns_ = 0;
@@ -327,6 +337,7 @@ class WriterTally {
   uint64_t max_start_delay_ns_ = 0;
   uint64_t late_writes_ = 0;
   TraceEncoder trace_;
+  uint64_t bytes_ = 0;
   uint64_t untraced_ = 0;
   int64_t between_ns_ = 0;
 

@@ -108,16 +108,23 @@ uint32_t HostFacts::qms() const {
   return std::clamp<uint32_t>(workload().qm(), 1, kMaxQms);
 }
 
-std::vector<std::optional<uint64_t>> HostFacts::Blocks(const v1::LogStep& step) const {
+std::vector<std::optional<BlockRange>> HostFacts::Blocks(const v1::LogStep& step) const {
   const auto& placed = joined.plan().log().queue_managers();
   if (placed.empty()) {
     const uint32_t writers = step.qm() > 0 ? std::min(step.qm(), qms()) : qms();
-    return std::vector<std::optional<uint64_t>>(writers, step.block_size_bytes());
+    BlockRange sizes{step.block_size_bytes(), step.block_size_bytes()};
+    if (!step.size_mix().empty()) sizes = {UINT64_MAX, 0};
+    for (const v1::SizeShare& share : step.size_mix()) {
+      sizes = {std::min(sizes.least, share.block_size_bytes()), std::max(sizes.most, share.block_size_bytes())};
+    }
+    return std::vector<std::optional<BlockRange>>(writers, sizes);
   }
-  std::vector<std::optional<uint64_t>> blocks(qms());
+  std::vector<std::optional<BlockRange>> blocks(qms());
   for (uint32_t qm = 1; qm <= qms() && qm <= static_cast<uint32_t>(placed.size()); ++qm) {
     const v1::LogQueueManager& one = placed.Get(static_cast<int>(qm) - 1);
-    if (HostOf(one, DownHostOf(step)) == joined.host()) blocks[qm - 1] = one.block_size_bytes();
+    if (HostOf(one, DownHostOf(step)) == joined.host()) {
+      blocks[qm - 1] = {one.block_size_bytes(), one.block_size_bytes()};
+    }
   }
   return blocks;
 }

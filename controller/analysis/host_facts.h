@@ -17,6 +17,12 @@
 
 namespace plimsoll {
 
+// The smallest and the largest of a writer's blocks.
+struct BlockRange {
+  uint64_t least = 0;
+  uint64_t most = 0;
+};
+
 // Writers that a host can have at most, as in plan.proto.
 inline constexpr uint32_t kMaxQms = 4096;
 
@@ -42,7 +48,7 @@ struct HostFacts {
   // Queue managers that the host has.
   uint32_t qms() const;
   // Its writers in a step, by number: the size of their blocks, or nothing of one that is silent by plan.
-  std::vector<std::optional<uint64_t>> Blocks(const v1::LogStep& step) const;
+  std::vector<std::optional<BlockRange>> Blocks(const v1::LogStep& step) const;
   // No writer of the host writes in the step: the plan has it down, or it is the standby of others.
   bool IsSilent(const v1::LogStep& step) const;
   // Asked writes per second of a writer in a step, and of any of them; 0: closed loop.

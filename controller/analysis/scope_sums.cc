@@ -114,7 +114,8 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
   if (frame.response().count() != 0 && frame.response().count() != writes) {
     return absl::InvalidArgumentError("as many response times as writes are needed");
   }
-  if (static_cast<Uint128>(writes) * shape_.block_size_bytes != frame.bytes()) {
+  if (frame.bytes() < static_cast<Uint128>(writes) * blocks_.least ||
+      frame.bytes() > static_cast<Uint128>(writes) * blocks_.most) {
     return absl::InvalidArgumentError("bytes that are not writes times block size");
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckStartDelay(frame.start_delay(), writes));

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/histogram.h"
+#include "controller/analysis/host_facts.h"
 #include "controller/analysis/seconds.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/frame.pb.h"
@@ -32,7 +33,7 @@ std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& fram
 // Sums up one writer's frames of one step. Frames must arrive in order. Not thread-safe.
 class WriterStats {
  public:
-  explicit WriterStats(const StepShape& shape) : shape_(shape) {}
+  WriterStats(const StepShape& shape, BlockRange blocks) : shape_(shape), blocks_(blocks) {}
 
   // INVALID_ARGUMENT if the frame contradicts itself, the step or earlier frames; nothing changes then.
   absl::Status Add(const v1::Frame& frame, SumGuard& guard);
@@ -93,6 +94,7 @@ class WriterStats {
   void AddToSeries(const v1::Frame& frame);
 
   StepShape shape_;
+  BlockRange blocks_;
   Histogram latency_;
   Histogram response_;
   v1::StartDelay start_delay_;

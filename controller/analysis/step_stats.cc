@@ -13,11 +13,11 @@ WriterStats* HostStep::Writer(uint32_t qm, uint32_t operation) {
   if (operation >= writers_.size() || qm == 0 || qm > blocks_.size() || !Writes(qm)) return nullptr;
   std::unique_ptr<WriterStats>& writer = writers_[operation][qm - 1];
   if (!writer) {
-    StepShape own = shape_;
     // The part of a write has neither bytes nor a schedule of its own.
-    own.block_size_bytes = operation == kWriteOperation ? *blocks_[qm - 1] : 0;
-    own.rated = own.rated && operation == kWriteOperation;
-    writer = std::make_unique<WriterStats>(own);
+    const bool whole = operation == kWriteOperation;
+    StepShape own = shape_;
+    own.rated = own.rated && whole;
+    writer = std::make_unique<WriterStats>(own, whole ? *blocks_[qm - 1] : BlockRange());
   }
   return writer.get();
 }

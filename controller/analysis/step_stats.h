@@ -22,9 +22,9 @@ namespace plimsoll {
 // One host's part of a step.
 class HostStep {
  public:
-  // `blocks`: its writers by number, with the size of their blocks, or nothing where they are silent by plan.
+  // `blocks`: its writers by number, with the sizes of their blocks, or nothing where they are silent by plan.
   // `operations`: those of the step. `warmup_sinks`: where the seconds of the warm-up go.
-  HostStep(const StepShape& shape, std::vector<std::optional<uint64_t>> blocks, uint32_t operations,
+  HostStep(const StepShape& shape, std::vector<std::optional<BlockRange>> blocks, uint32_t operations,
            const PerTime<PercentileSinks>& sinks, const PerTime<PercentileSinks>& warmup_sinks, StallBudget& stalls)
       : shape_(shape),
         percentiles_{HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kService]),
@@ -100,7 +100,7 @@ class HostStep {
   HostStalls stalls_;
   // By operation, then by writer.
   std::vector<std::vector<std::unique_ptr<WriterStats>>> writers_;
-  std::vector<std::optional<uint64_t>> blocks_;
+  std::vector<std::optional<BlockRange>> blocks_;
   bool done_ = false;
   std::string stopped_;
 };

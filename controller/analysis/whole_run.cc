@@ -63,7 +63,7 @@ std::optional<v1::LogStep> SteadyRounds::NextStep() const {
 std::string SteadyRounds::NameOf(const Course& course) const {
   const bool repeated = courses_.back().step.repetition() > 0;
   const std::string load = absl::StrJoin(SweptParts(course.step), ", ");
-  return absl::StrCat(FormatSizeForPeople(course.step.block_size_bytes()), load.empty() ? "" : ", ", load,
+  return absl::StrCat(FormatBlockSize(course.step.block_size_bytes()), load.empty() ? "" : ", ", load,
                       repeated ? absl::StrCat(", repetition ", course.step.repetition() + 1) : "");
 }
 

@@ -366,7 +366,7 @@ class Ab {
       for (const v1::ComparedRow& row : block_size.pairs(0).rows()) {
         if (row.figure() != v1::FIGURE_IOPS || row.rounds().ratio().empty()) continue;
         Say(absl::StrFormat("round %d: IO/s of %s / %s at %s: %.3f; of all rounds so far %.3f%s", round,
-                            record_.names[1], record_.names[0], FormatSizeForPeople(block_size.block_size_bytes()),
+                            record_.names[1], record_.names[0], FormatBlockSize(block_size.block_size_bytes()),
                             *row.rounds().ratio().rbegin(), row.ratio(),
                             row.has_low() ? absl::StrFormat(" (%.3f to %.3f)", row.low(), row.high()) : ""));
       }

@@ -250,8 +250,7 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
   }
   for (const v1::StepReport& step : run.report.steps()) {
     if (!step.cut_short().empty()) {
-      warnings.push_back(absl::StrCat(label, ": step ", step.number(), " (",
-                                      FormatSizeForPeople(step.block_size_bytes()),
+      warnings.push_back(absl::StrCat(label, ": step ", step.number(), " (", FormatBlockSize(step.block_size_bytes()),
                                       ") ended early: ", step.cut_short()));
     }
   }

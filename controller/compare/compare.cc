@@ -482,7 +482,7 @@ class Comparer {
   void JudgeGated(const v1::BlockSizeComparison& block_size, const GatedRow& gated, std::optional<double> adjusted_p,
                   v1::PairComparison& pair) {
     const std::string where = absl::StrCat(pair.side(), " against ", SideLabel(sides_, 0), " at ",
-                                           FormatSizeForPeople(block_size.block_size_bytes()), ": ");
+                                           FormatBlockSize(block_size.block_size_bytes()), ": ");
     const std::string name = FigureName(gated.figure);
     v1::ComparedRow* row = gated.row < 0 ? nullptr : pair.mutable_rows(gated.row);
     if (row != nullptr) row->set_gate(v1::OUTCOME_INCONCLUSIVE);
@@ -495,10 +495,9 @@ class Comparer {
       comparison_.add_undecided(absl::StrCat(where, name, " may not be that of the storage: ", row->reason()));
     } else if (*adjusted_p < kLevel) {
       row->set_gate(v1::OUTCOME_FAIL);
-      comparison_.add_slower(absl::StrCat(pair.side(), " is slower than ", SideLabel(sides_, 0), " at ",
-                                          FormatSizeForPeople(block_size.block_size_bytes()), ": ", name,
-                                          row->ratio() > 1 ? " longer by " : " lower by ",
-                                          ChangeInWords(row->ratio())));
+      comparison_.add_slower(absl::StrCat(
+          pair.side(), " is slower than ", SideLabel(sides_, 0), " at ", FormatBlockSize(block_size.block_size_bytes()),
+          ": ", name, row->ratio() > 1 ? " longer by " : " lower by ", ChangeInWords(row->ratio())));
     } else if (*gated.within_p <= kLevel) {
       row->set_gate(v1::OUTCOME_PASS);
     } else {

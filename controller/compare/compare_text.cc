@@ -177,7 +177,7 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
                   FindingName(row.finding())});
   }
   const std::string title =
-      absl::StrCat(FormatSizeForPeople(block_size.block_size_bytes()), "   ", pair.side(), " against ", first);
+      absl::StrCat(FormatBlockSize(block_size.block_size_bytes()), "   ", pair.side(), " against ", first);
   const std::string right = absl::StrCat(comparison.response_times() ? "response time" : "latency",
                                          unit_ns == kNsPerMs ? " in ms" : " in us");
   const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + right.size());

@@ -255,7 +255,7 @@ std::string HeadlineOf(const v1::Comparison& comparison, int side) {
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
     const v1::PairComparison& pair = block_size.pairs(side - 1);
     pairs[AnswerOf(pair)].push_back(&pair);
-    sizes[AnswerOf(pair)].push_back(FormatSizeForPeople(block_size.block_size_bytes()));
+    sizes[AnswerOf(pair)].push_back(FormatBlockSize(block_size.block_size_bytes()));
   }
   const std::string& name = comparison.sides(side).label();
   const std::string& first = comparison.sides(0).label();

@@ -72,7 +72,7 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
         line.Add(write.seq);
       }
       line.Add(write.latency_ns);
-      line.Add(index.BlockBytesOf(index.writers()[write.writer], write.step));
+      line.Add(write.bytes);
       if (write.error_ns < 0) {
         line.Add(std::string());
       } else {

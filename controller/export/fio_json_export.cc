@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/histogram.h"
 #include "common/status_macros.h"
 #include "common/units.h"
@@ -79,6 +80,8 @@ struct FioJob {
   // Its per-second figures; null: not known.
   const v1::SeriesReport* series = nullptr;
   const Histogram& latency;
+  // The sizes of its writes with their shares, as fio's option bssplit has them; empty: they have one size.
+  std::string sizes;
   // Of the syncs behind the writes, where they are measured.
   const Histogram& syncs;
   // Whether the step, and the run, ended as planned on the host, or on all of them: no write failed.
@@ -152,7 +155,8 @@ std::vector<double> WholeSeconds(const FioJob& job, bool bytes = false) {
 
 // Size of each of the job's writes; 0: they differ.
 uint64_t BlockBytesOf(const FioJob& job) {
-  if (job.step.block_size_bytes() > 0 || job.scope.kind() != v1::SCOPE_KIND_QM || job.scope.writes() == 0) {
+  if (job.step.block_size_bytes() > 0 || !job.sizes.empty() || job.scope.kind() != v1::SCOPE_KIND_QM ||
+      job.scope.writes() == 0) {
     return job.step.block_size_bytes();
   }
   return job.scope.bytes() / job.scope.writes();
@@ -269,7 +273,11 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   json.BeginObject();
   Put(json, "name", job.name);
   Put(json, "rw", std::string("write"));
-  Put(json, "bs", absl::StrCat(BlockBytesOf(job)));
+  if (job.sizes.empty()) {
+    Put(json, "bs", absl::StrCat(BlockBytesOf(job)));
+  } else {
+    Put(json, "bssplit", job.sizes);
+  }
   Put(json, "runtime", absl::StrCat(job.step.duration_ns() / kNsPerMs, "ms"));
   json.EndObject();
   if (!job.host.empty()) Put(json, "hostname", job.host);
@@ -345,7 +353,8 @@ class FioJson {
         PutWriter(step, scope, all, all_syncs);
       }
       if (const v1::ScopeReport* const cluster = ClusterOf(step); cluster != nullptr) {
-        WriteFioJob({"All clients", "", step, *cluster, ClusterOf(step.series()), all, all_syncs, Completed(step, "")},
+        WriteFioJob({"All clients", "", step, *cluster, ClusterOf(step.series()), all, SizesOf(step), all_syncs,
+                     Completed(step, "")},
                     json_);
       }
     }
@@ -368,11 +377,18 @@ class FioJson {
     const Histogram& latency = OfScope(latencies_, scope, none);
     const Histogram& syncs = OfScope(syncs_, scope, none);
     WriteFioJob({absl::StrCat(scope.host(), "/", QmText(index_.report(), scope.host(), scope.qm())), scope.host(), step,
-                 scope, SeriesOf(step, scope), latency, syncs, Completed(step, scope.host())},
+                 scope, SeriesOf(step, scope), latency, SizesOf(step), syncs, Completed(step, scope.host())},
                 json_);
     all.Merge(latency);
     all_syncs.Merge(syncs);
     writes_ += scope.latency().count();
+  }
+
+  std::string SizesOf(const v1::StepReport& step) const {
+    return absl::StrJoin(index_.steps().at(step.number() - 1).step.size_mix(), ":",
+                         [](std::string* text, const v1::SizeShare& share) {
+                           absl::StrAppend(text, share.block_size_bytes(), "/", share.percent());
+                         });
   }
 
   // `host`: its label; empty: of all hosts.

@@ -65,7 +65,8 @@ class Made {
 };
 
 // Where the block with number `seq` (from 1) of a step lies: extents of equal size in turn, and a block that does not
-// fit in the rest of one goes to the start of the next.
+// fit in the rest of one goes to the start of the next. 0, as fio writes it without log_offset, where blocks differ in
+// size.
 uint64_t OffsetOf(const v1::LogWorkload& workload, uint64_t block_bytes, uint64_t seq) {
   const uint64_t per_extent = block_bytes == 0 ? 0 : workload.file_size_bytes() / block_bytes;
   if (seq == 0 || per_extent == 0 || workload.num_files() == 0) return 0;
@@ -103,10 +104,9 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
       outputs.push_back(std::move(output));
     }
     PLIMSOLL_RETURN_IF_ERROR(writes.ForWriter(place, [&](const ExportedWrite& write) {
-      const uint64_t block_bytes = index.BlockBytesOf(writer, write.step);
       const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns) - base_ns;
-      line = absl::StrCat(std::max<int64_t>(end_ns, 0) / kNsPerMs, ", ", write.latency_ns, ", 1, ", block_bytes, ", ",
-                          OffsetOf(host.workload, block_bytes, write.seq), ", 0\n");
+      line = absl::StrCat(std::max<int64_t>(end_ns, 0) / kNsPerMs, ", ", write.latency_ns, ", 1, ", write.bytes, ", ",
+                          OffsetOf(host.workload, index.BlockBytesOf(writer, write.step), write.seq), ", 0\n");
       ++lines;
       absl::Status written;
       for (const auto& output : outputs) written.Update(output->Append(line));

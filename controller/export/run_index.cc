@@ -122,6 +122,8 @@ struct Figures {
   Uint128 sum_ns = 0;
   uint64_t min_ns = UINT64_MAX;
   uint64_t max_ns = 0;
+  // 0 where the blocks do not say sizes.
+  Uint128 bytes = 0;
 };
 
 absl::Status AddBlock(const std::vector<TracedWrite>& writes, Figures& figures) {
@@ -132,6 +134,7 @@ absl::Status AddBlock(const std::vector<TracedWrite>& writes, Figures& figures) 
     figures.sum_ns += write.latency_ns;
     figures.min_ns = std::min(figures.min_ns, write.latency_ns);
     figures.max_ns = std::max(figures.max_ns, write.latency_ns);
+    figures.bytes += write.bytes;
   }
   figures.writes += writes.size();
   return absl::OkStatus();
@@ -147,6 +150,9 @@ absl::Status Compare(const Figures& figures, const v1::Frame& frame) {
   const bool inside = figures.min_ns >= latency.min_ns() && figures.max_ns <= latency.max_ns();
   const bool equal = figures.min_ns == latency.min_ns() && figures.max_ns == latency.max_ns() &&
                      figures.sum_ns == static_cast<Uint128>(SumNs(latency));
+  const bool bytes_differ =
+      frame.untraced_writes() == 0 ? figures.bytes != frame.bytes() : figures.bytes > frame.bytes();
+  if (figures.bytes > 0 && bytes_differ) return Bad("the sizes in its trace differ from its bytes");
   if (!inside || (frame.untraced_writes() == 0 && !equal)) return Bad("its trace differs from its latencies");
   return absl::OkStatus();
 }

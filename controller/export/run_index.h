@@ -172,7 +172,7 @@ class RunIndex {
   // place in writers(). Returns the first error of `visit`, or of reading; damage was reported before.
   absl::Status ForEachFrame(const std::function<absl::Status(uint32_t writer, const v1::Frame& frame)>& visit) const;
 
-  // Size of the writer's blocks in a step that began.
+  // Size of the writer's blocks in a step that began; 0: they differ, and traces have the size of each.
   uint64_t BlockBytesOf(const IndexedWriter& writer, uint32_t step) const;
   // "alpha/qm2"; "alpha/PAYMENTS" in a placement.
   std::string NameOf(const IndexedWriter& writer) const;

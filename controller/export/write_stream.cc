@@ -70,7 +70,8 @@ absl::Status Unpack(const std::string& packed, const TraceBlock& block, const st
 
 WriterTrace::WriterTrace(const RunIndex& index, uint32_t writer, const WriteFilter& filter, const JournalParts& journal,
                          MomentMap& moments)
-    : writer_(writer),
+    : index_(index),
+      writer_(writer),
       filter_(filter),
       name_(index.NameOf(index.writers()[writer])),
       journal_(journal),
@@ -85,6 +86,7 @@ absl::Status WriterTrace::Next(std::vector<TracedWrite>& writes) {
   } while (!filter_.Takes(piece.block));
   PLIMSOLL_RETURN_IF_ERROR(journal_.Read(piece.block.offset, piece.block.bytes, packed_));
   PLIMSOLL_RETURN_IF_ERROR(Unpack(packed_, piece.block, name_, writes));
+  piece.block_bytes = index_.BlockBytesOf(index_.writers()[writer_], piece.block.step);
   if (!spare_.empty()) {
     piece.errors_ns = std::move(spare_.back());
     spare_.pop_back();
@@ -117,6 +119,7 @@ ExportedWrite WriterTrace::Take(const TracedWrite& write) {
   exported.start_ns = write.start_ns;
   exported.error_ns = piece.errors_ns[piece.taken];
   exported.latency_ns = write.latency_ns;
+  exported.bytes = write.bytes > 0 ? write.bytes : piece.block_bytes;
   exported.seq = block.first_seq == 0 ? 0 : block.first_seq + piece.taken;
   if (++piece.taken == piece.errors_ns.size()) {
     spare_.push_back(std::move(piece.errors_ns));

@@ -111,6 +111,7 @@ struct ExportedWrite {
   int64_t error_ns = 0;
   // As it was measured, on the agent's clock.
   uint64_t latency_ns = 0;
+  uint64_t bytes = 0;
   // Number in the step, from 1; 0: not known.
   uint64_t seq = 0;
 };
@@ -137,10 +138,13 @@ class WriterTrace : public TraceSource {
  private:
   struct Piece {
     TraceBlock block;
+    // Of each of its writes; 0: the writes have sizes of their own.
+    uint64_t block_bytes = 0;
     std::vector<int64_t> errors_ns;
     size_t taken = 0;
   };
 
+  const RunIndex& index_;
   const uint32_t writer_;
   const WriteFilter filter_;
   const std::string name_;

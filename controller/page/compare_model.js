@@ -56,7 +56,7 @@ plimsoll.comparison = (() => {
         (compared, at) => ({
           compared,
           size: compared.block_size_bytes,
-          name: format.size(compared.block_size_bytes),
+          name: compared.block_size_bytes > 0 ? format.size(compared.block_size_bytes) : 'mixed sizes',
           runs: packed[at].runs.map(
               (one, number) => readRun(
                   one, compared.block_size_bytes, runs[number], compared.sides.flatMap((side) => side.runs)[number])),

@@ -58,8 +58,10 @@ plimsoll.model = (() => {
     if (step.queue_managers) parts.push(format.plural(step.queue_managers, 'queue manager') + ' per host');
     return parts;
   };
+  // The size of a step's blocks; 0: they differ.
+  const blockText = (bytes) => (bytes > 0 ? plimsoll.format.size(bytes) : 'mixed');
   // "64 KiB", in a sweep with the load.
-  const loadName = (step) => [plimsoll.format.size(step.block_size_bytes), ...loadParts(step)].join(', ');
+  const loadName = (step) => [blockText(step.block_size_bytes), ...loadParts(step)].join(', ');
 
   // One step: its message of the report, and what was packed beside it.
   class Step {
@@ -137,7 +139,8 @@ plimsoll.model = (() => {
       const repeat = Math.max(report.plan ? report.plan.repeat || 1 : 1, 1);
       const {sweep} = report.plan || {};
       const loads = sweep ? Math.max(sweep.rate_per_second.length, 1) * Math.max(sweep.qm.length, 1) : 1;
-      const planned = repeat * loads * (report.plan ? report.plan.block_size_bytes.length : 0);
+      const sizes = report.plan ? report.plan.block_size_bytes.length : 0;
+      const planned = repeat * loads * (report.plan && report.plan.block_size_mix ? 1 : sizes);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
       return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' + loadName(step) + repetition;
     }
@@ -154,8 +157,6 @@ plimsoll.model = (() => {
   const names = new Map();
   // "beta/qm2", or "beta/PAYMENTS".
   const writerName = (host, qm) => host + '/' + (names.get(host + '/' + qm) || 'qm' + qm);
-  // The size of a step's blocks; 0: its queue managers have different ones.
-  const blockText = (bytes) => (bytes > 0 ? plimsoll.format.size(bytes) : 'mixed');
 
   // What a scope is called.
   const nameOf = (scope) => {

@@ -216,7 +216,10 @@ std::vector<PlanProblem> CriteriaProblems(const v1::TestPlan& plan) {
     }
     const auto& blocks = plan.block_size_bytes();
     const uint64_t wanted_bytes = criterion->block_size_bytes;
-    if (wanted_bytes != 0 && std::find(blocks.begin(), blocks.end(), wanted_bytes) == blocks.end()) {
+    if (wanted_bytes != 0 && plan.has_block_size_mix()) {
+      problems.push_back(CriterionProblem(text, " applies to blocks of ", FormatSize(wanted_bytes),
+                                          "; the figures of a mix are those of all its blocks: leave the size out"));
+    } else if (wanted_bytes != 0 && std::find(blocks.begin(), blocks.end(), wanted_bytes) == blocks.end()) {
       problems.push_back(CriterionProblem(text, " applies to blocks of ", FormatSize(wanted_bytes), ", which ",
                                           PlanKey("block_size"), " does not list"));
     }

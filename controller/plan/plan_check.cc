@@ -50,9 +50,10 @@ class Checker {
     // Rules that tie values together mean little where a value alone is wrong.
     if (!problems_.empty()) return problems_;
     CheckHosts();
-    const std::vector<PlanProblem> of_sweep = SweepProblems(plan_);
-    for (const PlanProblem& problem : of_sweep) Add(problem);
-    if (!of_sweep.empty()) return problems_;
+    const size_t of_hosts = problems_.size();
+    for (const PlanProblem& problem : SweepProblems(plan_)) Add(problem);
+    CheckMix();
+    if (problems_.size() > of_hosts) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
       for (const PlanProblem& problem : kind->problems(plan_)) AddNew(problem);
@@ -228,12 +229,26 @@ class Checker {
     }
   }
 
+  void CheckMix() {
+    if (!plan_.has_block_size_mix()) return;
+    const PlanKey name("block_size_mix");
+    const absl::StatusOr<v1::LogStep> mix = ParseSizeMix(plan_.block_size_mix());
+    if (!mix.ok()) return Add(name, ": ", std::string(mix.status().message()));
+    if (const RunKindFacts& kind = FactsOf(RunKindOf(plan_)); kind.kind != RunKind::kRun) {
+      return Add(name, ": ", kind.noun,
+                 " takes blocks of one size; leave the mix out, or measure it with `plimsoll run`",
+                 HasPlacement(plan_) ? " and without the placement" : "");
+    }
+    const auto& shares = mix->size_mix();
+    const bool same = std::ranges::equal(plan_.block_size_bytes(), shares, {}, {}, &v1::SizeShare::block_size_bytes);
+    if (!same) Add(PlanKey("block_size"), " and ", name, " are both given: the mix names its sizes itself");
+  }
+
   // Whether there are no more than a run may have.
   bool CheckSteps() {
     const bool placed = HasPlacement(plan_);
-    const uint64_t steps = (placed ? static_cast<uint64_t>(plan_.hosts_size()) + 1
-                                   : static_cast<uint64_t>(plan_.block_size_bytes_size()) * SweptLoads(plan_)) *
-                           plan_.repeat();
+    const uint64_t steps =
+        (placed ? static_cast<uint64_t>(plan_.hosts_size()) + 1 : ListedSteps(plan_)) * plan_.repeat();
     if (steps > kMaxSteps) {
       const auto swept = [](const char* key, int values) {
         return values == 0 ? PlanKey("", "") : PlanKey(key, ", " + PlanKey(key).text);

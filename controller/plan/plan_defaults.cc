@@ -6,8 +6,15 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/protocol.h"
+#include "common/status_macros.h"
+#include "common/text.h"
+#include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
@@ -71,6 +78,16 @@ void FillDefaults(v1::TestPlan& plan) {
   // A placement lists the queue managers itself.
   const bool gives_qm = plan.workload().has_qm();
   CountQmDirs(*plan.mutable_workload());
+  if (const auto mix = ParseSizeMix(plan.block_size_mix()); mix.ok()) {
+    std::vector<std::string> shares;
+    // Only a plain run takes a mix: CheckPlan refuses it for others.
+    const bool listed = !plan.block_size_bytes().empty() || RunKindOf(plan) != RunKind::kRun;
+    for (const v1::SizeShare& share : mix->size_mix()) {
+      shares.push_back(absl::StrCat(FormatSize(share.block_size_bytes()), "=", share.percent()));
+      if (!listed) plan.add_block_size_bytes(share.block_size_bytes());
+    }
+    plan.set_block_size_mix(absl::StrJoin(shares, ","));
+  }
   FillMessage(plan);
   SpellOutCriteria(plan);
   if (HasPlacement(plan) && !gives_qm) plan.mutable_workload()->clear_qm();
@@ -121,16 +138,40 @@ bool MeasuresParts(const v1::TestPlan& plan) {
   });
 }
 
+absl::StatusOr<v1::LogStep> ParseSizeMix(const std::string& text) {
+  v1::LogStep step;
+  for (const std::string& entry : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    const std::vector<std::string> parts = absl::StrSplit(entry, '=');
+    uint32_t percent = 0;
+    const absl::StatusOr<uint64_t> bytes = ParseSize(std::string(absl::StripAsciiWhitespace(parts[0])));
+    if (parts.size() != 2 || !bytes.ok() ||
+        !absl::SimpleAtoi(absl::StripSuffix(absl::StripAsciiWhitespace(parts[1]), "%"), &percent)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Quoted(entry), " is not a size with its share in percent, such as 4k=70"));
+    }
+    v1::SizeShare& share = *step.add_size_mix();
+    share.set_block_size_bytes(*bytes);
+    share.set_percent(percent);
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckSizeMix(step.size_mix()));
+  return step;
+}
+
 namespace {
 
-// A step for each block size; of a sweep, for each combination with its rates and its numbers of queue managers.
-std::vector<v1::LogStep> ListedSteps(const v1::TestPlan& plan) {
+// A step for each block size, or one for a mix; of a sweep, for each combination with its rates and its numbers of
+// queue managers.
+std::vector<v1::LogStep> MakeListedSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
   const v1::Sweep& sweep = plan.sweep();
-  for (const uint64_t block_size_bytes : plan.block_size_bytes()) {
+  std::vector<uint64_t> sizes(plan.block_size_bytes().begin(), plan.block_size_bytes().end());
+  // A plan whose mix is wrong is refused before its steps are used.
+  const v1::LogStep mixed = ParseSizeMix(plan.block_size_mix()).value_or(v1::LogStep());
+  if (plan.has_block_size_mix()) sizes = {0};
+  for (const uint64_t block_size_bytes : sizes) {
     for (int rate = 0; rate < std::max(sweep.rate_per_second_size(), 1); ++rate) {
       for (int qm = 0; qm < std::max(sweep.qm_size(), 1); ++qm) {
-        v1::LogStep& step = steps.emplace_back();
+        v1::LogStep& step = steps.emplace_back(mixed);
         step.set_block_size_bytes(block_size_bytes);
         step.set_duration_ns(plan.duration_ns());
         step.set_warmup_ns(plan.warmup_ns());
@@ -148,7 +189,7 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   std::vector<v1::LogStep> steps;
   const auto steps_of = PlanKindOf(plan).steps;
   for (uint32_t repetition = 0; repetition < plan.repeat(); ++repetition) {
-    for (v1::LogStep& step : steps_of != nullptr ? steps_of(plan) : ListedSteps(plan)) {
+    for (v1::LogStep& step : steps_of != nullptr ? steps_of(plan) : MakeListedSteps(plan)) {
       steps.emplace_back(std::move(step)).set_repetition(repetition);
     }
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/units.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -39,9 +40,12 @@ std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan);
 // Whether a sync follows each write of some host (sync fdatasync), so that the two parts of a write are measured.
 bool MeasuresParts(const v1::TestPlan& plan);
 
-// The steps of a run: block sizes in their order, each with the combinations of a sweep, or with a placement all hosts
-// up and then each host down, the whole list `repeat` times; of a search, its first step. The plan must have its
-// defaults filled in; CheckPlan bounds the number of steps.
+// What a step holds of block_size_mix: its size_mix. INVALID_ARGUMENT, saying what is wrong.
+absl::StatusOr<v1::LogStep> ParseSizeMix(const std::string& text);
+
+// The steps of a run: block sizes in their order, or one mix of them, each with the combinations of a sweep, or with a
+// placement all hosts up and then each host down, the whole list `repeat` times; of a search, its first step. The plan
+// must have its defaults filled in; CheckPlan bounds the number of steps.
 std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan);
 
 // Rounds over which SNIA's rule must hold.

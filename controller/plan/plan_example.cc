@@ -44,7 +44,8 @@ std::string ExampleValue(const FieldDescriptor& field) {
 
 // Stands in place of another key, which the example has: it is shown as a comment.
 bool IsAlternative(const FieldDescriptor& field) {
-  return &field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kQmDirsFieldNumber);
+  return &field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kQmDirsFieldNumber) ||
+         &field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeMixFieldNumber);
 }
 
 class ExampleWriter {
@@ -185,6 +186,11 @@ The plan's `workload` applies to every host; a host's own `workload` overrides i
 )";
 
 constexpr char kSweeps[] = R"(
+**Mixed sizes.** `block_size_mix: 4k=70,64k=30` (`--bsize-mix`) makes one step whose blocks have several sizes, with the share of each in percent:
+2 to 16 sizes, multiples of 4k, 100 % together. Each queue manager draws the size of each of its blocks at random, in an order of its own that `seed`
+determines; a block that does not fit into the rest of an extent begins the next one. Figures and criteria are those of all blocks together, and traces
+have the size of each. Searches, drills, acceptances and placements take blocks of one size.
+
 **Sweeps.** In the plan's own workload, `rate` and `qm` may be lists: `rate: [0, 100, 200]`, or `--rate 0,100,200 --qm 1,2,4`. The run
 then has a step for each combination of block size, rate and number of queue managers. The block size changes least often, then the rate,
 then the number of queue managers: `block_size: [4k, 64k]`, `rate: [100, 200]` and `qm: [1, 2]` make eight steps, the first four with 4k, and the

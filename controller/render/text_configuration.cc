@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/json.h"
@@ -181,7 +182,12 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   std::vector<ConfigurationRow> rows;
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
-  if (!HasPlacement(plan)) rows.push_back({"Write block size", "--bsize", absl::StrJoin(sizes, ", ")});
+  if (plan.has_block_size_mix()) {
+    rows.push_back({"Write block sizes", "--bsize-mix",
+                    absl::StrCat(absl::StrReplaceAll(plan.block_size_mix(), {{"=", " "}, {",", " %, "}}), " %")});
+  } else if (!HasPlacement(plan)) {
+    rows.push_back({"Write block size", "--bsize", absl::StrJoin(sizes, ", ")});
+  }
   const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
                                       [](const auto& host) { return !host.workload().qm_dirs().empty(); });
   const std::string directories = Common(report, kDiffers, DirectoriesText);

@@ -67,9 +67,8 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
   const v1::TestPlan& plan = report.plan();
   const uint32_t repeat = std::max<uint32_t>(plan.repeat(), 1);
   const TextSection* const section = TextSectionOf(report);
-  const uint64_t steps = section != nullptr && section->steps != nullptr
-                             ? section->steps(report)
-                             : SweptLoads(plan) * repeat * static_cast<uint32_t>(plan.block_size_bytes_size());
+  const uint64_t steps =
+      section != nullptr && section->steps != nullptr ? section->steps(report) : ListedSteps(plan) * repeat;
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   // A step in rounds has as many as it took.

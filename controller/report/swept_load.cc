@@ -22,9 +22,10 @@ std::vector<std::string> PartsOf(const Step& step, uint32_t qm) {
 
 }  // namespace
 
-uint64_t SweptLoads(const v1::TestPlan& plan) {
+uint64_t ListedSteps(const v1::TestPlan& plan) {
   const auto count = [](int values) { return static_cast<uint64_t>(std::max(values, 1)); };
-  return count(plan.sweep().rate_per_second_size()) * count(plan.sweep().qm_size());
+  const auto sizes = static_cast<uint64_t>(plan.has_block_size_mix() ? 1 : plan.block_size_bytes_size());
+  return sizes * count(plan.sweep().rate_per_second_size()) * count(plan.sweep().qm_size());
 }
 
 std::vector<std::string> SweptParts(const v1::LogStep& step) {

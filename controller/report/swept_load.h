@@ -11,8 +11,8 @@
 
 namespace plimsoll {
 
-// How many combinations of rate and number of queue managers a plan has for each block size; 1 without a sweep.
-uint64_t SweptLoads(const v1::TestPlan& plan);
+// How many steps a plan's lists make: block sizes, or one mix of them, times rates, times numbers of queue managers.
+uint64_t ListedSteps(const v1::TestPlan& plan);
 
 // The load that a sweep gives to the step: "100 writes/s per QM" or "closed loop", and "2 QMs per host". Without what
 // the plan does not list; empty for a step that a search chose.

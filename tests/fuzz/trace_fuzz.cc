@@ -1,4 +1,5 @@
 // Any bytes are refused, or are a trace that packs and unpacks to itself.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -27,10 +28,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   writes.erase(writes.begin());
   // No sample is invented: a block of n bytes holds at most n writes.
   Check(writes.size() <= size);
-  plimsoll::TraceEncoder encoder;
+  // All of one size, which the block does not say, or each of one that it says.
+  std::vector<uint64_t> sizes;
+  for (const plimsoll::TracedWrite& write : writes) {
+    Check((write.bytes == 0) == (writes.front().bytes == 0));
+    if (write.bytes != 0 && std::find(sizes.begin(), sizes.end(), write.bytes) == sizes.end()) {
+      sizes.push_back(write.bytes);
+    }
+  }
+  // A block of one size in version 2.
+  if (sizes.size() == 1) sizes.push_back(sizes.front());
+  plimsoll::TraceEncoder encoder(sizes);
   for (size_t i = 0; i < writes.size(); ++i) {
     Check(i == 0 || writes[i].start_ns >= writes[i - 1].start_ns);
-    encoder.Add(writes[i].start_ns, writes[i].latency_ns);
+    const auto size = std::find(sizes.begin(), sizes.end(), writes[i].bytes) - sizes.begin();
+    encoder.Add(writes[i].start_ns, writes[i].latency_ns, sizes.empty() ? 0 : static_cast<uint32_t>(size));
   }
   const std::string packed = encoder.Finish();
   std::vector<plimsoll::TracedWrite> again;

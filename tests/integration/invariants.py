@@ -132,7 +132,7 @@ def _check_time(check, scope, series, where):
 
 
 def _block_size_bytes(report, step, scope):
-    if step["block_size_bytes"] > 0 or scope["kind"] != "qm":
+    if step["block_size_bytes"] > 0 or scope["kind"] != "qm" or "block_size_mix" in report["plan"]:
         return step["block_size_bytes"]
     (host,) = [host for host in report["hosts"] if host["label"] == scope["host"]]
     return host["queue_managers"][scope["qm"] - 1]["block_size_bytes"]

@@ -100,8 +100,8 @@ class Manual(harness.PlimsollTest):
     def test_bash_completes_commands_and_options(self):
         self.assertEqual(self.completed("r"), ["report", "run"])
         self.assertEqual(self.completed("plan", "ch"), ["check"])
-        self.assertEqual(self.completed("run", "--bsi"), ["--bsize"])
-        self.assertEqual(self.completed("plan", "check", "--bsi"), ["--bsize"])
+        self.assertEqual(self.completed("run", "--bsi"), ["--bsize", "--bsize-mix"])
+        self.assertEqual(self.completed("plan", "check", "--bsi"), ["--bsize", "--bsize-mix"])
         self.assertEqual(self.completed("--vers"), ["--version"])
         self.assertEqual(self.completed("hosts", "--no-such"), [""])
         self.assertEqual(self.completed("--max-b", program="plimsoll-agent"), ["--max-bytes"])

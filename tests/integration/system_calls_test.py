@@ -1,5 +1,8 @@
 """What a writer asks of the kernel: how it opens its extents, where it writes, and that it does nothing else."""
 
+import csv
+import io
+import json
 import os
 import pathlib
 import re
@@ -76,6 +79,40 @@ class SystemCalls(harness.PlimsollTest):
         lap = [(f"S000000{extent}.LOG", offset) for extent in (0, 1) for offset in (0, BLOCK_BYTES)]
         self.assertEqual(places, [lap[number % len(lap)] for number in range(len(places))])
         self.assertEqual({write.length for write in writes}, {BLOCK_BYTES})
+
+    def test_a_mix_writes_the_sizes_that_it_names_one_behind_the_other_and_reports_their_bytes(self):
+        output = self.base / "strace"
+        agent = self.agent("alpha", wrap=[*harness.ahead(), *system_calls.options(output)])
+        result = self.run_plan("--hosts", agent.address, "--bsize-mix", "8k=70,96k=30", "--num-files", "2",
+                               "--duration", "1")
+        agent.signal(signal.SIGTERM)
+        self.assertEqual(agent.finish(), 0)
+        calls = system_calls.named(system_calls.threads(output), "qm1")
+        writes = [system_calls.write_of(call) for call in calls if call.name == "pwritev2"]
+        filling = sum(1 for write in writes if write.length not in (8 << 10, 96 << 10))
+        self.assertLessEqual(filling, 2 * FILE_BYTES // BLOCK_BYTES + 2)
+        writes = writes[filling:]
+        extent, offset = 0, 0
+        for write in writes:
+            if offset + write.length > FILE_BYTES:
+                extent, offset = 1 - extent, 0
+            self.assertEqual((os.path.basename(write.path), write.offset), (f"S000000{extent}.LOG", offset))
+            offset += write.length
+        (step,) = result.report["steps"]
+        scope = harness.cluster(step)
+        self.assertEqual(scope["writes"] + scope["closing"]["writes"], len(writes))
+        self.assertEqual(scope["bytes"] + scope["closing"]["bytes"], sum(write.length for write in writes))
+        self.assertEqual({write.length for write in writes}, {8 << 10, 96 << 10})
+        # The traces have the size of each.
+        self.plimsoll("export", result.results, "--format", "csv", "--output", self.base / "timeline.csv")
+        rows = list(csv.DictReader(io.StringIO((self.base / "timeline.csv").read_text())))
+        self.assertEqual([int(row["bytes"]) for row in rows], [write.length for write in writes])
+        text = (result.results / "report.txt").read_text()
+        self.assertRegex(text, r"Write block sizes +--bsize-mix +8k 70 %, 96k 30 %")
+        self.assertIn("Step 1 of 1   mixed", text)
+        job = json.loads(self.plimsoll("export", result.results, "--format", "fio-json").out)["jobs"][0]
+        self.assertEqual(job["job options"]["bssplit"], f"{8 << 10}/70:{96 << 10}/30")
+        self.assertEqual(job["write"]["io_bytes"], scope["bytes"])
 
     def test_a_writer_does_nothing_but_write(self):
         _, _, measured = self.trace()

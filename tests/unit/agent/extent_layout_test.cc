@@ -20,13 +20,14 @@ TEST(ExtentLayout, PlacesAreTheSameStepByStepAndByNumber) {
     const uint64_t file = block + random() % (block * 20);
     const auto files = static_cast<uint32_t>(1 + random() % 6);
     const ExtentLayout layout(file, files, block);
-    BlockPlace place = layout.PlaceOf(0);
+    const uint64_t first = random() % 100;
+    ExtentWalk walk(layout, first);
     for (uint64_t n = 0; n < 300; ++n) {
-      ASSERT_EQ(place, layout.PlaceOf(n));
+      const BlockPlace place = walk.Take(block);
+      ASSERT_EQ(place, layout.PlaceOf(first + n));
       ASSERT_LT(place.extent, files);
       ASSERT_LE(place.offset_bytes + block, file);
       ASSERT_EQ(place.offset_bytes % block, 0U);
-      place = layout.After(place);
     }
     EXPECT_EQ(layout.PlaceOf(layout.blocks_per_lap()), layout.PlaceOf(0));
   }
@@ -38,10 +39,22 @@ TEST(ExtentLayout, ExtentsOfTwoAndFourGibibytesAreNothingSpecial) {
     const ExtentLayout layout(file, 3, 4096);
     const uint64_t last = file / 4096 - 1;
     EXPECT_EQ(layout.PlaceOf(last), (BlockPlace{0, file - 4096}));
-    EXPECT_EQ(layout.After(layout.PlaceOf(last)), (BlockPlace{1, 0}));
+    ExtentWalk walk(layout, last);
+    EXPECT_EQ(walk.Take(4096), (BlockPlace{0, file - 4096}));
+    EXPECT_EQ(walk.Take(4096), (BlockPlace{1, 0}));
     EXPECT_EQ(layout.PlaceOf(3 * (last + 1) - 1), (BlockPlace{2, file - 4096}));
     EXPECT_EQ(layout.blocks_per_lap(), 3 * (file / 4096));
   }
+}
+
+TEST(ExtentWalk, BlocksOfSeveralSizesFollowOneAnotherAndOneThatDoesNotFitGoesToTheNextExtent) {
+  ExtentWalk walk(ExtentLayout(10'000, 2, 6'000), 0);
+  EXPECT_EQ(walk.Take(4'000), (BlockPlace{0, 0}));
+  EXPECT_EQ(walk.Take(6'000), (BlockPlace{0, 4'000}));
+  EXPECT_EQ(walk.Take(5'000), (BlockPlace{1, 0}));
+  EXPECT_EQ(walk.Take(5'001), (BlockPlace{0, 0}));
+  EXPECT_EQ(walk.laps(), 1U);
+  EXPECT_EQ(walk.Take(1), (BlockPlace{0, 5'001}));
 }
 
 TEST(RateSchedule, IsExactAfterYears) {

@@ -8,11 +8,16 @@
 namespace plimsoll {
 namespace {
 
-TEST(Sample, KeepsLatencyAndOperationApartAndClampsALatencyThatDoesNotFit) {
+TEST(Sample, KeepsLatencySizeAndOperationApartAndClampsALatencyThatDoesNotFit) {
   const Sample sync(5, kLongestLatencyNs - 1, kMaxOperations - 1);
   EXPECT_EQ(sync.latency_ns(), kLongestLatencyNs - 1);
   EXPECT_EQ(sync.operation(), kMaxOperations - 1);
   EXPECT_EQ(sync.end_ns(), static_cast<int64_t>(kLongestLatencyNs) + 4);
+  EXPECT_EQ(sync.size(), 0U);
+  const Sample mixed(5, kLongestLatencyNs, kMaxOperations - 1, 2047);
+  EXPECT_EQ(mixed.latency_ns(), kLongestLatencyNs);
+  EXPECT_EQ(mixed.operation(), kMaxOperations - 1);
+  EXPECT_EQ(mixed.size(), 2047U);
   const Sample longest(0, UINT64_MAX);
   EXPECT_EQ(longest.latency_ns(), kLongestLatencyNs);
   EXPECT_EQ(longest.operation(), kWriteOperation);

@@ -42,6 +42,40 @@ v1::HostPlan GoodPlan() {
   return plan;
 }
 
+TEST(WorkSetup, AStepOfSeveralSizesMixesThemInAnOrderOfEachWritersOwn) {
+  v1::HostPlan plan = GoodPlan();
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
+  step.set_block_size_bytes(0);
+  for (const auto& [bytes, percent] : {std::pair{4096U, 70U}, {65536U, 30U}}) {
+    v1::SizeShare& share = *step.add_size_mix();
+    share.set_block_size_bytes(bytes);
+    share.set_percent(percent);
+  }
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->FilesOf(1).block_bytes, (std::vector<uint64_t>{65536, 4096}));
+  const WriteLoopParams one = setup->LoopOf(0, 1000, 1);
+  const WriteLoopParams two = setup->LoopOf(0, 1000, 2);
+  EXPECT_EQ(one.layout.block_bytes(), 65536U);
+  ASSERT_TRUE(one.mix && two.mix && setup->TallyOf(0, 1000, 1).mix);
+  const auto order = [](const SizeMix& mix) {
+    std::vector<uint32_t> sizes;
+    for (uint64_t block = 0; block < 100; ++block) sizes.push_back(mix.SizeOf(block));
+    return sizes;
+  };
+  EXPECT_NE(order(*one.mix), order(*two.mix));
+  EXPECT_EQ(order(*one.mix), order(*setup->TallyOf(0, 1000, 1).mix));
+
+  step.set_block_size_bytes(4096);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "one block size, or block_size_mix"));
+  step.set_block_size_bytes(0);
+  step.mutable_size_mix(0)->set_percent(60);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "90 % together"));
+  step.mutable_size_mix(0)->set_percent(70);
+  step.mutable_size_mix(1)->set_block_size_bytes(2 << 20);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "larger than an extent"));
+}
+
 TEST(WorkSetup, TakesAGoodPlan) {
   v1::HostPlan plan = GoodPlan();
   plan.set_host_index(5);

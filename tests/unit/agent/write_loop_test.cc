@@ -79,6 +79,26 @@ TEST(WriteLoop, WritesBeyondFourGibibytesOfAnExtent) {
   EXPECT_EQ(writer.state.bytes.load(), 170 * kBlock);
 }
 
+TEST(WriteLoop, BlocksOfAMixHaveTheSizesThatWereDrawnAndAreCountedWithThem) {
+  FakeWriter writer({4096, 12288});
+  WriteLoopParams params = Params(100 * 100, 12288, 40960);
+  params.mix.emplace(std::vector<SizeMix::Share>{{4096, 50}, {12288, 50}}, SizeMix::Key{1, 2, 3});
+  writer.Run(params);
+  ASSERT_THAT(writer.env.calls, SizeIs(100));
+  const std::vector<Sample> samples = writer.Drain();
+  ASSERT_THAT(samples, SizeIs(100));
+  ExtentWalk walk(params.layout, 0);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const uint64_t size = params.mix->bytes(params.mix->SizeOf(i));
+    EXPECT_EQ(writer.env.calls[i].size_bytes, size);
+    EXPECT_EQ((BlockPlace{writer.env.calls[i].extent, writer.env.calls[i].offset_bytes}), walk.Take(size));
+    EXPECT_EQ(params.mix->bytes(samples[i].size()), size);
+    bytes += size;
+  }
+  EXPECT_EQ(writer.state.bytes.load(), bytes);
+}
+
 TEST(WriteLoop, EveryBlockCarriesItsNumberAndEpoch) {
   FakeWriter writer({8192});
   std::vector<PageStamp> stamps;

@@ -347,6 +347,32 @@ TEST_F(WriterTallyTest, ThePartsOfAWriteHaveFramesOfTheIntervalInWhichTheWriteCo
   EXPECT_EQ(done.writers(1).writes(), 2U);
 }
 
+TEST_F(WriterTallyTest, WritesOfSeveralSizesHaveTheirBytesTheirPlacesAndTheirSizesInTheTrace) {
+  TallyParams params = Params();
+  params.layout = ExtentLayout(20'480, 2, 16'384);
+  params.mix.emplace(std::vector<SizeMix::Share>{{4096, 50}, {16'384, 50}}, SizeMix::Key{});
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  // 4 KiB and 16 KiB fill the first extent; the third and slowest write begins the second one.
+  for (const auto& [start_ms, latency_ms, size] : {std::tuple{0, 10, 0}, {10, 20, 1}, {30, 40, 1}}) {
+    ASSERT_TRUE(state_.ring.TryPush({kStartNs + start_ms * kMs, static_cast<uint64_t>(latency_ms * kMs),
+                                     kWriteOperation, static_cast<uint32_t>(size)}));
+  }
+  tally.Poll(kStartNs + 600 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(2));
+  EXPECT_EQ(frames_[0].bytes(), 4096U + 16'384 + 16'384);
+  EXPECT_EQ(frames_[0].slowest().extent(), 1U);
+  EXPECT_EQ(frames_[0].slowest().offset_bytes(), 0U);
+  ASSERT_THAT(frames_[0].slow(), SizeIs(3));
+  EXPECT_EQ(frames_[0].slow(1).offset_bytes(), 4096U);
+  std::vector<TracedWrite> traced;
+  ASSERT_EQ(frames_[0].trace_size(), 1);
+  ASSERT_THAT(DecodeTrace(frames_[0].trace(0), traced), IsOk());
+  ASSERT_THAT(traced, SizeIs(3));
+  EXPECT_EQ(traced[0].bytes, 4096U);
+  EXPECT_EQ(traced[2].bytes, 16'384U);
+  EXPECT_EQ(frames_[1].bytes(), 0U);
+}
+
 TEST_F(WriterTallyTest, RingWaitsAreInTheFrameOfTheWriteThatWaited) {
   WriterTally tally(Params(), state_, stop_trace_at_ns_);
   state_.ring_full_waits = 2;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <random>
 
@@ -52,6 +53,35 @@ TEST(TraceCodec, GivesBackWhatItWasGiven) {
     ASSERT_THAT(DecodeTrace(block, read), IsOk()) << "seed " << kSeed << ", case " << i;
     ASSERT_EQ(read, writes) << "seed " << kSeed << ", case " << i;
     ASSERT_LE(writes.size(), block.size());
+  }
+}
+
+// Each write costs the bits of its size's place in the list, beside what it costs in a block of one size.
+TEST(TraceCodec, GivesBackTheSizesOfWritesThatDiffer) {
+  constexpr uint64_t kSeed = 20261126;
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < 2'000; ++i) {
+    Writes writes = RandomWrites(random);
+    std::vector<uint64_t> sizes;
+    const size_t count = 2 + random() % (i % 10 == 0 ? 2047 : 15);
+    for (size_t size = 0; size < count; ++size) sizes.push_back(1 + (random() >> (random() % 64)) / 2);
+    TraceEncoder encoder(sizes);
+    for (TracedWrite& write : writes) {
+      const auto size = static_cast<uint32_t>(random() % count);
+      encoder.Add(write.start_ns, write.latency_ns, size);
+      write.bytes = sizes[size];
+    }
+    const std::string block = encoder.Finish();
+    Writes read;
+    ASSERT_THAT(DecodeTrace(block, read), IsOk()) << "seed " << kSeed << ", case " << i;
+    ASSERT_EQ(read, writes) << "seed " << kSeed << ", case " << i;
+    if (writes.empty()) continue;
+    const size_t bits = static_cast<size_t>(std::bit_width(count - 1));
+    const size_t groups = (writes.size() + 127) / 128;
+    ASSERT_LE(block.size(), Encode(writes).size() + 2 + 10 * count + (writes.size() * bits) / 8 + groups);
+    for (size_t size = 1; size < block.size(); size += 1 + block.size() / 37) {
+      ASSERT_THAT(DecodeTrace(block.substr(0, size), read), StatusIs(kInvalid, "trace block")) << size;
+    }
   }
 }
 
@@ -142,7 +172,13 @@ TEST(TraceCodec, RefusesEachKindOfBadBlock) {
     return DecodeTrace(block, read);
   };
   EXPECT_THAT(decode({1, 1, 0, 8, 0, 5, 0}), IsOk());
-  EXPECT_THAT(decode({2, 1, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "version";
+  EXPECT_THAT(decode({3, 1, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "version";
+  EXPECT_THAT(decode({2, 1, 0, 3, 7, 8, 9, 8, 0, 5, 0, 2}), IsOk());
+  EXPECT_THAT(decode({2, 1, 0, 3, 7, 8, 9, 8, 0, 5, 0, 3}), StatusIs(kInvalid, "trace block")) << "a size not listed";
+  EXPECT_THAT(decode({2, 1, 0, 3, 7, 8, 9, 8, 0, 5, 0, 4}), StatusIs(kInvalid, "trace block")) << "filling bits set";
+  EXPECT_THAT(decode({2, 1, 0, 3, 7, 0, 9, 8, 0, 5, 0, 2}), StatusIs(kInvalid, "trace block")) << "a size of 0";
+  EXPECT_THAT(decode({2, 1, 0, 1, 7, 8, 0, 5, 0, 0}), StatusIs(kInvalid, "trace block")) << "one size";
+  EXPECT_THAT(decode({2, 1, 0, 0x81, 0x10, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "too many sizes";
   EXPECT_THAT(decode({1, 0, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "no write";
   EXPECT_THAT(decode({1, 0x81, 0, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "a longer varint than needed";
   EXPECT_THAT(decode({1, 100, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "more writes than bytes";
@@ -170,6 +206,8 @@ struct Traffic {
   double gap_ns;
   double gap_spread_ns;
   double budget_bytes;
+  // 2: two sizes, as often the one as the other.
+  size_t sizes = 0;
 };
 
 // Bytes a write over frames of 250 ms, with everything that a block carries.
@@ -182,11 +220,12 @@ double BytesPerWrite(const Traffic& traffic, std::mt19937_64& random) {
   size_t writes = 0;
   size_t bytes = 0;
   for (int frame = 0; frame < 100; ++frame) {
-    TraceEncoder encoder;
+    TraceEncoder encoder(std::vector<uint64_t>(traffic.sizes, 4096));
     for (const double end = now + 250e6; now < end;) {
       double took = std::max(1e3, latency(random));
       if (chance(random) < traffic.outlier_share) took = 10e6 * (0.5 + chance(random));
-      encoder.Add(static_cast<int64_t>(now), static_cast<uint64_t>(took));
+      encoder.Add(static_cast<int64_t>(now), static_cast<uint64_t>(took),
+                  chance(random) < 0.5 && traffic.sizes > 0 ? 1 : 0);
       now += took + gap(random);
     }
     writes += encoder.size();
@@ -204,6 +243,7 @@ TEST(TraceCodec, StaysWithinItsBudgetOfBytesPerWrite) {
            Traffic{"closed loop, memory speed", 5e3, 2e3, 0.001, 200, 100, 4.5},
            // Noise of 1 ms is 22 bits in each latency and 11 in each gap: no code can do with less than 4.1 bytes.
            Traffic{"closed loop, slow and noisy", 5e6, 1e6, 0.01, 2e3, 1e3, 4.8},
+           Traffic{"closed loop, two sizes", 300e3, 60e3, 0.002, 1.25e3, 0.75e3, 5.5, 2},
            Traffic{"paced, 1 kHz", 300e3, 60e3, 0.002, 700e3, 100e3, 6.5},
            Traffic{"paced, wide jitter", 300e3, 60e3, 0.01, 3e6, 2.9e6, 6.5},
        }) {

@@ -55,6 +55,43 @@ TEST(Sweep, AStepIsMadeForEachCombinationBlockSizesOutermostThenRatesThenQueueMa
   EXPECT_EQ(ExpandSteps(plan)[8].repetition(), 1U);
 }
 
+TEST(SizeMix, IsOneStepOfSeveralSizesWithEachLoadOfASweep) {
+  const std::string text = Plan("rate: [0, 100]", "block_size_mix: 64k=30, 4096=70%\n");
+  EXPECT_THAT(ProblemsOf(PlanOf(text)), IsEmpty());
+  const v1::TestPlan plan = Filled(text);
+  EXPECT_EQ(plan.block_size_mix(), "64k=30,4k=70");
+  EXPECT_THAT(plan.block_size_bytes(), ElementsAre(65536, 4096));
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
+  const std::vector<v1::LogStep> steps = ExpandSteps(plan);
+  ASSERT_EQ(steps.size(), 2U);
+  for (const v1::LogStep& step : steps) {
+    EXPECT_EQ(step.block_size_bytes(), 0U);
+    ASSERT_EQ(step.size_mix_size(), 2);
+    EXPECT_EQ(step.size_mix(0).block_size_bytes(), 65536U);
+    EXPECT_EQ(step.size_mix(0).percent(), 30U);
+  }
+  EXPECT_EQ(ListedSteps(plan), 2U);
+}
+
+TEST(SizeMix, WhatNoStepCanMixIsRefusedWithTheReason) {
+  const auto problem = [](const std::string& mix, const std::string& more = "") {
+    return absl::StrJoin(ProblemsOf(PlanOf(Plan("qm: 1", absl::StrCat("block_size_mix: ", mix, "\n", more)))), "\n");
+  };
+  EXPECT_THAT(problem("4k=100"), HasSubstr("2 to 16 sizes are needed"));
+  EXPECT_THAT(problem("4k=70,64k"), HasSubstr("'64k' is not a size with its share in percent, such as 4k=70"));
+  EXPECT_THAT(problem("4k=70,x=30"), HasSubstr("'x=30' is not a size"));
+  EXPECT_THAT(problem("4k=70,64k=20"), HasSubstr("the shares are 90 % together, not 100 %"));
+  EXPECT_THAT(problem("4k=70,5000=30"), HasSubstr("5000 is not a multiple of 4k, the size of a page of the log"));
+  EXPECT_THAT(problem("4k=70,4096=30"), HasSubstr("4k is listed twice"));
+  EXPECT_THAT(problem("4k=100,64k=0"), HasSubstr("the share of 64k is 0"));
+  EXPECT_THAT(problem("4k=70,64k=30", "block_size: 8k\n"),
+              HasSubstr("--bsize (block_size) and --bsize-mix (block_size_mix) are both given"));
+  EXPECT_THAT(problem("4k=70,64k=30", "criteria: ['p99@4k<10ms']\n"), HasSubstr("leave the size out"));
+  EXPECT_THAT(problem("4k=70,64k=30", "limit: {}\ncriteria: ['p99<10ms']\n"),
+              HasSubstr("takes blocks of one size; leave the mix out"));
+  EXPECT_THAT(problem("4k=70,32m=30"), HasSubstr("32m"));
+}
+
 TEST(Sweep, OneListLeavesTheOtherLoadToTheWorkload) {
   const v1::TestPlan rates = Filled(Plan("rate: [100, 2500.5], qm: 3"));
   EXPECT_THAT(StepsOf(rates), ElementsAre("4096: 100 writes/s per QM", "4096: 2,500.5 writes/s per QM"));

@@ -196,8 +196,8 @@ std::vector<v1::InFlight> SimulatedWork::InFlight(int64_t min_age_ns) const {
   entry.set_since_ns(since_ns);
   entry.set_age_ns(now_ns - since_ns);
   entry.set_filling(filled_bytes_ < setup_.total_bytes());
-  const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes_ / setup_.workload.file_size_bytes())
-                                          : setup_.LoopOf(step_, 0, 1).layout.PlaceOf(state_.writes.load()).extent;
+  const uint32_t extent =
+      entry.filling() ? static_cast<uint32_t>(filled_bytes_ / setup_.workload.file_size_bytes()) : state_.extent.load();
   entry.set_path(around_.storage.PathOf(ExtentName(1, setup_.workload.file_prefix(), extent)));
   return {entry};
 }
