@@ -133,15 +133,15 @@ SliceResult RecordedSlice(const MemoryExtents& extents, BlockSource& source, Wri
 Stopwatch::Reading BareSlice(const MemoryExtents& extents, BlockSource& source, uint64_t writes) {
   const ExtentLayout layout(kFileBytes, kFiles, kBlockBytes);
   source.StartEpoch(1, kBlockBytes, layout.blocks_per_lap());
-  BlockPlace place = layout.PlaceOf(0);
+  ExtentWalk places(layout, 0);
   const FileEnv env(extents.fds());
   const Stopwatch stopwatch;
   for (uint64_t seq = 1; seq <= writes; ++seq) {
+    const BlockPlace place = places.Take(kBlockBytes);
     const std::byte* block = source.Next(seq);
     if (env.Write(place.extent, place.offset_bytes, block, kBlockBytes) != static_cast<int64_t>(kBlockBytes)) {
       std::abort();
     }
-    place = layout.After(place);
   }
   return stopwatch.Per(writes);
 }
