@@ -41,8 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   plimsoll::TraceEncoder encoder(sizes);
   for (size_t i = 0; i < writes.size(); ++i) {
     Check(i == 0 || writes[i].start_ns >= writes[i - 1].start_ns);
-    const auto size = std::find(sizes.begin(), sizes.end(), writes[i].bytes) - sizes.begin();
-    encoder.Add(writes[i].start_ns, writes[i].latency_ns, sizes.empty() ? 0 : static_cast<uint32_t>(size));
+    const auto place = std::find(sizes.begin(), sizes.end(), writes[i].bytes) - sizes.begin();
+    encoder.Add(writes[i].start_ns, writes[i].latency_ns, sizes.empty() ? 0 : static_cast<uint32_t>(place));
   }
   const std::string packed = encoder.Finish();
   std::vector<plimsoll::TracedWrite> again;
