@@ -162,10 +162,10 @@ class BlockReader {
     return false;
   }
 
-  // Reads `count` values, as what they are above the coded `reference`.
   // Reads `count` values of `width` bits each.
   bool ReadPlain(size_t count, uint32_t width, Column& values) { return ReadPacked(count, width, values); }
 
+  // Reads `count` values, as what they are above the coded `reference`.
   bool ReadColumn(size_t count, uint32_t least_width, uint64_t& reference, Column& deltas) {
     reference = 0;
     if (count == 0) return true;

@@ -190,7 +190,9 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   WorkSetup setup;
   setup.queue_managers.assign(plan.log().queue_managers().begin(), plan.log().queue_managers().end());
   setup.placed = plan.log().placed();
-  for (const v1::LogStep& step : plan.log().steps()) {
+  std::vector<v1::LogStep> steps(plan.log().steps().begin(), plan.log().steps().end());
+  for (v1::LogStep& step : steps) {
+    if (step.block_size_bytes() == 0 && step.size_mix().empty()) *step.mutable_size_mix() = steps.front().size_mix();
     PLIMSOLL_RETURN_IF_ERROR(
         CheckStep(step, !setup.queue_managers.empty(), workload.file_size_bytes(), plan.frame_interval_ns()));
     PLIMSOLL_RETURN_IF_ERROR(CheckLoad(step, workload.qm(), workload.delay_ns()));
@@ -213,7 +215,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
   setup.steps.reserve(static_cast<size_t>(plan.log().steps_size()) + WorkSetup::kMostAddedSteps);
-  for (const v1::LogStep& step : plan.log().steps()) {
+  for (const v1::LogStep& step : steps) {
     setup.steps.push_back(MakeStep(setup, static_cast<uint32_t>(setup.steps.size()), step));
   }
   return setup;

@@ -32,11 +32,11 @@ namespace {
 // What a plan is checked for is what the analysis judges by.
 static_assert(kSteadyRounds == kSteadyFigures);
 
-// The plan as it runs: random arrivals need a seed, and the report names the one that was used.
+// The plan as it runs: random arrivals and sizes need a seed, and the report names the one that was used.
 v1::TestPlan WithSeed(v1::TestPlan plan) {
-  const bool random = std::ranges::any_of(
+  const bool arrivals = std::ranges::any_of(
       EffectiveWorkloads(plan), [](const auto& workload) { return workload.arrival() == v1::ARRIVAL_POISSON; });
-  if (random && !plan.has_seed()) plan.set_seed(std::random_device()());
+  if ((arrivals || plan.has_block_size_mix()) && !plan.has_seed()) plan.set_seed(std::random_device()());
   return plan;
 }
 

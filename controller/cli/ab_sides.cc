@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -66,7 +67,7 @@ absl::StatusOr<Vary> ParseVary(const std::string& text) {
     return wrong(absl::StrCat("--", vary.option, " is not an option of a plan; `plimsoll run --help` lists them"));
   }
   vary.option = RuleOf(*vary.field).flag();
-  if (vary.field->is_repeated()) {
+  if (vary.field->is_repeated() || vary.field->number() == v1::TestPlan::kBlockSizeMixFieldNumber) {
     return wrong(absl::StrCat("--", vary.option, " takes a list; write two plans, and pass both"));
   }
   return vary;
@@ -200,7 +201,10 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
     for (const v1::LogWorkload& workload : EffectiveWorkloads(side.plan)) {
       *report.add_hosts()->mutable_workload() = workload;
     }
-    for (const uint64_t size : side.plan.block_size_bytes()) {
+    report.mutable_plan()->set_block_size_mix(side.plan.block_size_mix());
+    std::set<uint64_t> sizes;
+    for (const v1::LogStep& planned_step : ExpandSteps(side.plan)) sizes.insert(planned_step.block_size_bytes());
+    for (const uint64_t size : sizes) {
       v1::StepReport& step = *report.add_steps();
       step.set_block_size_bytes(size);
       v1::ScopeReport& cluster = *step.add_scopes();

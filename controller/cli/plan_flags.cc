@@ -92,22 +92,28 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
 
 absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
   if (kind_ != RunKind::kHa) PLIMSOLL_RETURN_IF_ERROR(ApplyHosts(plan));
-  if (Given(v1::LogWorkload::kDirFieldNumber) && Given(v1::LogWorkload::kQmDirsFieldNumber)) {
+  const auto given = [this](const google::protobuf::Descriptor& message, int number) {
+    const FieldDescriptor* const field = message.FindFieldByNumber(number);
+    return absl::c_any_of(flags_,
+                          [field](const Flag& flag) { return flag.field == field && flag.option->count() > 0; });
+  };
+  const google::protobuf::Descriptor& plan_fields = *v1::TestPlan::descriptor();
+  if (given(plan_fields, v1::TestPlan::kBlockSizeBytesFieldNumber) &&
+      given(plan_fields, v1::TestPlan::kBlockSizeMixFieldNumber)) {
+    return absl::InvalidArgumentError("--bsize and --bsize-mix are both given: the mix names its sizes itself");
+  }
+  const google::protobuf::Descriptor& workload = *v1::LogWorkload::descriptor();
+  if (given(workload, v1::LogWorkload::kDirFieldNumber) && given(workload, v1::LogWorkload::kQmDirsFieldNumber)) {
     return absl::InvalidArgumentError(
         "--dir and --qm-dirs are both given: name one directory for all queue managers, or one for each");
   }
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
-    const std::vector<std::string>& given = flag.option->results();
+    const std::vector<std::string>& texts = flag.option->results();
     PLIMSOLL_RETURN_IF_ERROR(
-        SetPlanOption(*flag.field, flag.field->is_repeated() ? absl::StrJoin(given, ",") : given.back(), plan));
+        SetPlanOption(*flag.field, flag.field->is_repeated() ? absl::StrJoin(texts, ",") : texts.back(), plan));
   }
   return absl::OkStatus();
-}
-
-bool PlanFlags::Given(int field_of_workload) const {
-  const FieldDescriptor* const field = v1::LogWorkload::descriptor()->FindFieldByNumber(field_of_workload);
-  return absl::c_any_of(flags_, [field](const Flag& flag) { return flag.field == field && flag.option->count() > 0; });
 }
 
 absl::Status CheckPlanKind(const v1::TestPlan& plan, RunKind kind, const std::string& file) {
@@ -163,6 +169,12 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
                                   ? SetFromText(field, text, message)
                                   : SetWorkloadValues(field, listed ? SplitList(*list, text) : std::vector{text}, plan);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
+  // Of --bsize and --bsize-mix each replaces the other of the plan.
+  if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeMixFieldNumber)) {
+    plan.clear_block_size_bytes();
+  } else if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeBytesFieldNumber)) {
+    plan.clear_block_size_mix();
+  }
   // An option overrides what a host, or a queue manager of a placement, has of its own.
   for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) {
     if (&field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kRatePerSecondFieldNumber)) {

@@ -37,8 +37,6 @@ class PlanFlags {
 
   void AddFlags(const google::protobuf::Descriptor& message, const std::string& group, CLI::App& app);
   absl::Status ApplyHosts(v1::TestPlan& plan) const;
-  // Whether the option of that field of a workload was given.
-  bool Given(int field_of_workload) const;
 
   const RunKind kind_;
   // Values of options whose value may be left out; the parser keeps their addresses.

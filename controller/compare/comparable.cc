@@ -113,6 +113,11 @@ const std::vector<RunFact>& DecisiveFacts() {
   static const std::vector<RunFact> facts = {
       SetBy({"sync"},
             OfHosts("how writes are made durable (--sync)", "a write that waits for less is not the same write", Sync)),
+      SetBy({"bsize-mix"}, OfRun("mixed block sizes (--bsize-mix)", "larger writes take longer on the same storage",
+                                 [](const v1::Report& report) {
+                                   const std::string& mix = report.plan().block_size_mix();
+                                   return mix.empty() ? std::string("none") : mix;
+                                 })),
       SetBy({"direct"}, OfHosts("O_DIRECT in effect", "with the page cache in between it is not the same path",
                                 [](const v1::HostReport& host) { return host.mount().direct() ? "yes" : "no"; })),
       SetBy({"rate"}, OfHosts("pace", "in an open loop IO/s is the target, in a closed loop it is measured",
@@ -222,7 +227,7 @@ std::string DifferenceIn(const std::vector<SideInput>& sides, const RunFact& fac
 
 std::string SizesOf(const v1::Report& report) {
   std::vector<std::string> sizes;
-  for (const uint64_t size : BlockSizes(report)) sizes.push_back(FormatSize(size));
+  for (const uint64_t size : BlockSizes(report)) sizes.push_back(size == 0 ? "mixed" : FormatSize(size));
   return sizes.empty() ? "none" : absl::StrJoin(sizes, ",");
 }
 
@@ -299,7 +304,7 @@ void AddGeneratorWarnings(const std::vector<SideInput>& sides, std::vector<std::
             ++more;
             continue;
           }
-          first = absl::StrCat(LabelOfRun(sides, side, run), ": step ", step.number(), " (", FormatSizeForPeople(size),
+          first = absl::StrCat(LabelOfRun(sides, side, run), ": step ", step.number(), " (", FormatBlockSize(size),
                                "): the load generator on ", load.host(), " may be CPU-bound: ", load.bottleneck());
         }
       });

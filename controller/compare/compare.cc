@@ -98,10 +98,11 @@ class PairComparer {
     if (figure == v1::FIGURE_MAX) {
       row.set_reason("a single write");
     } else if (figure == v1::FIGURE_MB_PER_SECOND) {
-      // MB/s has the same test as IO/s, which stands in front.
+      // MB/s has the same test as IO/s, which stands in front; its interval where all blocks have one size.
       const v1::ComparedRow& iops = result_.pair.rows(result_.pair.rows_size() - 2);
-      if (iops.has_low()) row.set_low(iops.low());
-      if (iops.has_high()) row.set_high(iops.high());
+      const bool one_size = std::abs(row.ratio() - iops.ratio()) <= 1e-9 * iops.ratio();
+      if (one_size && iops.has_low()) row.set_low(iops.low());
+      if (one_size && iops.has_high()) row.set_high(iops.high());
       if (iops.has_p()) row.set_p(iops.p());
       row.set_reason(iops.reason());
     } else if (settings_.paired) {

@@ -114,7 +114,9 @@ void SetFigures(const std::vector<const v1::StepReport*>& steps, v1::RunFigures&
     int64_t measured_ns = 0;
     const bool too_long = __builtin_add_overflow(figures.measured_ns(), cluster.measured_ns(), &measured_ns);
     figures.set_measured_ns(too_long ? INT64_MAX : measured_ns);
-    bytes += static_cast<double>(completed) * static_cast<double>(step->block_size_bytes());
+    bytes += step->block_size_bytes() > 0
+                 ? static_cast<double>(completed) * static_cast<double>(step->block_size_bytes())
+                 : static_cast<double>(cluster.bytes());
     sum_ns += cluster.latency().avg_ns() * static_cast<double>(cluster.latency().count());
     max_ns = std::max(max_ns, static_cast<double>(cluster.latency().max_ns()));
   }

@@ -169,7 +169,8 @@ uint64_t FirstSeq(const std::vector<TracedWrite>& block, const v1::Frame& frame)
 
 }  // namespace
 
-absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, std::vector<TracedWrite>& scratch) {
+absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes,
+                                                           std::vector<TracedWrite>& scratch) {
   std::vector<BlockContents> blocks;
   Figures figures;
   // Only then the numbers follow from the frame's first one.
@@ -179,6 +180,10 @@ absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& fram
     scratch.clear();
     PLIMSOLL_RETURN_IF_ERROR(DecodeTrace(block, scratch));
     if (scratch.empty()) return Bad("an empty trace block");
+    if ((scratch.front().bytes == 0) != (block_bytes > 0)) {
+      return Bad(block_bytes > 0 ? "its trace has sizes, and its writes are of one size"
+                                 : "its trace has no sizes, and its writes are of several");
+    }
     PLIMSOLL_RETURN_IF_ERROR(AddBlock(scratch, figures));
     blocks.push_back({scratch.size(), complete ? next_seq : FirstSeq(scratch, frame)});
     if (complete) next_seq += scratch.size();
@@ -288,7 +293,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     (warmup ? untraced.warmup : untraced.measured) += frame.untraced_writes();
     if (traces_on && before_limit)
       (warmup ? untraced.dropped_warmup : untraced.dropped_measured) += frame.untraced_writes();
-    absl::StatusOr<std::vector<BlockContents>> blocks = ReadFrameBlocks(frame, writes_);
+    absl::StatusOr<std::vector<BlockContents>> blocks =
+        ReadFrameBlocks(frame, BlockBytesOf(writer, frame.step()), writes_);
     if (blocks.ok() && place > places.size()) blocks = absl::InvalidArgumentError("its trace cannot be found again");
     if (!blocks.ok()) {
       const uint64_t lost = frame.latency().count() - frame.untraced_writes();

@@ -93,7 +93,9 @@ struct BlockContents {
 //
 // Where some writes of the frame are in no block, a block's numbers are known only if it begins with the frame's first
 // write or ends with its last one. `scratch` is overwritten.
-absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, std::vector<TracedWrite>& scratch);
+// `block_bytes`: size of each write, which the blocks do not say then; 0: they have the size of each.
+absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes,
+                                                           std::vector<TracedWrite>& scratch);
 
 // A host that joined the run.
 struct IndexedHost {

@@ -156,7 +156,8 @@ class Checker {
     }
     for (const uint64_t block_bytes : plan_.block_size_bytes()) {
       if (HasPlacement(plan_)) break;  // its queue managers' are looked at with the placement
-      const PlanKey block("block_size", absl::StrCat(PlanKey("block_size").text, " ", FormatSize(block_bytes)));
+      const char* const key = plan_.has_block_size_mix() ? "block_size_mix" : "block_size";
+      const PlanKey block(key, absl::StrCat(PlanKey(key).text, " ", FormatSize(block_bytes)));
       for (const PlanProblem& problem : BlockProblems(block, block_bytes, workload, where)) Add(problem);
     }
     if (workload.rate_per_second() > 0 && workload.delay_ns() > 0) {
@@ -235,8 +236,7 @@ class Checker {
     const absl::StatusOr<v1::LogStep> mix = ParseSizeMix(plan_.block_size_mix());
     if (!mix.ok()) return Add(name, ": ", std::string(mix.status().message()));
     if (const RunKindFacts& kind = FactsOf(RunKindOf(plan_)); kind.kind != RunKind::kRun) {
-      return Add(name, ": ", kind.noun,
-                 " takes blocks of one size; leave the mix out, or measure it with `plimsoll run`",
+      return Add(name, ": ", kind.noun, " takes no mix of block sizes; leave it out, or measure it with `plimsoll run`",
                  HasPlacement(plan_) ? " and without the placement" : "");
     }
     const auto& shares = mix->size_mix();

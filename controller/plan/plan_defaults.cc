@@ -219,8 +219,11 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
   for (const v1::LogStep& step : ExpandSteps(plan)) {
     *work.add_steps() = step;
-    // The first step asks for all: repeated, the names would make a plan of many steps larger than an agent takes.
-    if (work.steps_size() > 1) work.mutable_steps(work.steps_size() - 1)->clear_operations();
+    // The first step says it for all: repeated, names and sizes would make a plan of many steps larger than an agent
+    // takes.
+    if (work.steps_size() == 1) continue;
+    work.mutable_steps(work.steps_size() - 1)->clear_operations();
+    work.mutable_steps(work.steps_size() - 1)->clear_size_mix();
   }
   for (v1::LogQueueManager& qm : QueueManagersOf(plan, static_cast<uint32_t>(host_index))) {
     *work.add_queue_managers() = std::move(qm);

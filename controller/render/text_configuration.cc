@@ -219,7 +219,9 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
                     Text::kNone});
     if (plan.lease_ns() > 0) rows.push_back({"Lease", "--lease", FormatLength(plan.lease_ns()), Text::kNone});
   }
-  if (plan.has_seed()) rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), Text::kNone});
+  if (plan.has_seed()) {
+    rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), plan.has_block_size_mix() ? Text::kRow : Text::kNone});
+  }
   std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });
   return rows;
 }

@@ -108,6 +108,7 @@ class SystemCalls(harness.PlimsollTest):
         rows = list(csv.DictReader(io.StringIO((self.base / "timeline.csv").read_text())))
         self.assertEqual([int(row["bytes"]) for row in rows], [write.length for write in writes])
         text = (result.results / "report.txt").read_text()
+        self.assertRegex(text, r"\n  Seed +--seed +\d+")
         self.assertRegex(text, r"Write block sizes +--bsize-mix +8k 70 %, 96k 30 %")
         self.assertIn("Step 1 of 1   mixed", text)
         job = json.loads(self.plimsoll("export", result.results, "--format", "fio-json").out)["jobs"][0]

@@ -66,6 +66,14 @@ TEST(WorkSetup, AStepOfSeveralSizesMixesThemInAnOrderOfEachWritersOwn) {
   EXPECT_NE(order(*one.mix), order(*two.mix));
   EXPECT_EQ(order(*one.mix), order(*setup->TallyOf(0, 1000, 1).mix));
 
+  // A later step has the sizes of the first one.
+  v1::LogStep& later = *plan.mutable_log()->add_steps();
+  later.set_duration_ns(kNsPerSecond);
+  const auto two_steps = MakeWorkSetup(plan);
+  ASSERT_THAT(two_steps, IsOk());
+  EXPECT_EQ(order(*two_steps->LoopOf(1, 1000, 1).mix), order(*one.mix));
+  plan.mutable_log()->mutable_steps()->RemoveLast();
+
   step.set_block_size_bytes(4096);
   EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "one block size, or block_size_mix"));
   step.set_block_size_bytes(0);

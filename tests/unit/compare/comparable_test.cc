@@ -51,6 +51,32 @@ TEST(Comparable, ASweepIsRefusedInsteadOfPoolingItsLoads) {
                 "(`plimsoll run`) with one --rate and one --qm"));
 }
 
+TEST(Comparable, OfRunsOfOneMixTheBandwidthIsThatOfTheirBytes) {
+  v1::Report first = Simulated(1, 1);
+  first.mutable_plan()->set_block_size_mix("4k=70,64k=30");
+  double bytes = 0;
+  double seconds = 0;
+  for (v1::StepReport& step : *first.mutable_steps()) {
+    step.set_block_size_bytes(0);
+    for (v1::ScopeReport& scope : *step.mutable_scopes()) {
+      scope.set_bytes(scope.writes() * 22'528);
+      if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+      bytes += static_cast<double>(scope.bytes());
+      seconds += static_cast<double>(scope.measured_ns()) / 1e9;
+    }
+  }
+  ASSERT_GT(bytes, 0);
+  const v1::Comparison comparison = Compared({Side({first}), Side({first})});
+  ASSERT_EQ(comparison.block_sizes_size(), 1);
+  bool found = false;
+  for (const v1::ComparedRow& row : comparison.block_sizes(0).pairs(0).rows()) {
+    if (row.figure() != v1::FIGURE_MB_PER_SECOND) continue;
+    found = true;
+    EXPECT_NEAR(row.first(), bytes / seconds / 1e6, bytes / seconds / 1e9);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
   const v1::Report report = Simulated(1, 1);
   v1::Report other = report;
@@ -61,6 +87,9 @@ TEST(Comparable, WhatDoesNotMeasureTheSameIsRefused) {
       absl::StrCat("not comparable: how writes are made durable (--sync): dsync in run-", id, ", none in run-", id,
                    "; a write that waits for less is not the same write; if that is what you compare, pass "
                    "--differs sync"));
+  other = report;
+  other.mutable_plan()->set_block_size_mix("4k=70,64k=30");
+  EXPECT_THAT(Refusal(report, other), HasSubstr("mixed block sizes (--bsize-mix): none in "));
   other = report;
   other.mutable_hosts(0)->mutable_mount()->set_direct(false);
   EXPECT_THAT(Refusal(report, other), HasSubstr("O_DIRECT in effect: yes in "));

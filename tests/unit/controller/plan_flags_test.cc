@@ -74,6 +74,15 @@ TEST(PlanFlags, AListOfRatesOrQueueManagersIsASweepAndOneValueEndsThatOfThePlan)
             "--qm: 'x' is not a whole number: expected a whole number from 1 to 4096");
 }
 
+TEST(PlanFlags, OfABlockSizeAndAMixTheOptionReplacesWhatThePlanHas) {
+  const v1::TestPlan mixed = MustApply("block_size: [4k]\n", {"--bsize-mix", "4k=70,64k=30"});
+  EXPECT_TRUE(mixed.block_size_bytes().empty());
+  const v1::TestPlan plain = MustApply("block_size: [4k, 64k]\nblock_size_mix: 4k=70,64k=30\n", {"--bsize", "8k"});
+  EXPECT_FALSE(plain.has_block_size_mix());
+  EXPECT_THAT(plain.block_size_bytes(), ElementsAre(8192));
+  EXPECT_THAT(Apply("", {"--bsize", "8k", "--bsize-mix", "4k=70,64k=30"}), StatusIs(kInvalid, "are both given"));
+}
+
 TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
   CLI::App app;
   const PlanFlags flags(app);

@@ -73,6 +73,14 @@ TEST(SizeMix, IsOneStepOfSeveralSizesWithEachLoadOfASweep) {
   EXPECT_EQ(ListedSteps(plan), 2U);
 }
 
+TEST(SizeMix, OfALongPlanTheFirstStepOfEachHostHasTheSizes) {
+  const v1::TestPlan plan = Filled(Plan("rate: [0, 100]", "block_size_mix: 4k=70,64k=30\nrepeat: 100\n"));
+  const v1::HostPlan host = MakeHostPlan(plan, 0, "alpha", "00ff", std::string(16, 't'), 250 * kNsPerMs);
+  ASSERT_EQ(host.log().steps_size(), 200);
+  EXPECT_EQ(host.log().steps(0).size_mix_size(), 2);
+  for (int step = 1; step < 200; ++step) EXPECT_EQ(host.log().steps(step).size_mix_size(), 0);
+}
+
 TEST(SizeMix, WhatNoStepCanMixIsRefusedWithTheReason) {
   const auto problem = [](const std::string& mix, const std::string& more = "") {
     return absl::StrJoin(ProblemsOf(PlanOf(Plan("qm: 1", absl::StrCat("block_size_mix: ", mix, "\n", more)))), "\n");
@@ -88,8 +96,8 @@ TEST(SizeMix, WhatNoStepCanMixIsRefusedWithTheReason) {
               HasSubstr("--bsize (block_size) and --bsize-mix (block_size_mix) are both given"));
   EXPECT_THAT(problem("4k=70,64k=30", "criteria: ['p99@4k<10ms']\n"), HasSubstr("leave the size out"));
   EXPECT_THAT(problem("4k=70,64k=30", "limit: {}\ncriteria: ['p99<10ms']\n"),
-              HasSubstr("takes blocks of one size; leave the mix out"));
-  EXPECT_THAT(problem("4k=70,32m=30"), HasSubstr("32m"));
+              HasSubstr("takes no mix of block sizes; leave it out"));
+  EXPECT_THAT(problem("4k=70,32m=30"), AllOf(HasSubstr("--bsize-mix"), HasSubstr("larger than an extent of 16m")));
 }
 
 TEST(Sweep, OneListLeavesTheOtherLoadToTheWorkload) {
