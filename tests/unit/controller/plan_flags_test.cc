@@ -80,7 +80,8 @@ TEST(PlanFlags, OfABlockSizeAndAMixTheOptionReplacesWhatThePlanHas) {
   const v1::TestPlan plain = MustApply("block_size: [4k, 64k]\nblock_size_mix: 4k=70,64k=30\n", {"--bsize", "8k"});
   EXPECT_FALSE(plain.has_block_size_mix());
   EXPECT_THAT(plain.block_size_bytes(), ElementsAre(8192));
-  EXPECT_THAT(Apply("block_size: [4k]\n", {"--bsize", "8k", "--bsize-mix", "4k=70,64k=30"}), StatusIs(kInvalid, "are both given"));
+  EXPECT_THAT(Apply("block_size: [4k]\n", {"--bsize", "8k", "--bsize-mix", "4k=70,64k=30"}),
+              StatusIs(kInvalid, "are both given"));
 }
 
 TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
