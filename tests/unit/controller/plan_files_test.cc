@@ -26,7 +26,7 @@ class PlanFilesTest : public ::testing::Test {
     std::ostringstream out;
     std::ostringstream err;
     CLI::App app{"Test", "plimsoll"};
-    CommandLine line{out, err, {}};
+    CommandLine line{{out, err}};
     for (const auto add_command : kCommands) add_command(app, line);
     EXPECT_EQ(ParseAndRun(app, words, line), static_cast<int>(Exit::kWrong)) << ::testing::PrintToString(words);
     return err.str();
