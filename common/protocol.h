@@ -79,8 +79,8 @@ absl::Status CheckOperations(const v1::LogStep& step);
 // Block sizes that a step mixes at most.
 inline constexpr int kMostMixedSizes = 16;
 
-// INVALID_ARGUMENT where no step can mix these sizes: one size alone or too many, one twice, one that is not a multiple
-// of a page, or shares that are not 100 % together.
+// Returns INVALID_ARGUMENT if no step can mix these sizes: fewer than two, too many, a size twice, a size that is not a
+// multiple of a page, or shares whose sum is not 100 %.
 absl::Status CheckSizeMix(const google::protobuf::RepeatedPtrField<v1::SizeShare>& mix);
 
 // Adds the start delays of further writes.

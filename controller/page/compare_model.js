@@ -25,7 +25,7 @@ plimsoll.comparison = (() => {
         one[name].map((value, row) => (value > 0 && percentiles.isKnown(one.writes[row], share) ? value : null));
     one.columns = {
       iops: one.writes,
-      // Of a mix the page has no bytes by second.
+      // The page has no bytes by second, and the block sizes of a mix differ.
       mb_per_second: one.writes.map((writes) => (size > 0 ? writes * size / 1e6 : null)),
       avg: one.writes.map((writes, row) => (writes > 0 ? one.latency_sum_ns[row] / writes : null)),
       p50: percentile('p50_ns', 0.5),

@@ -21,7 +21,7 @@ class _Check:
         self.that(left == right, *what, f"({left} and {right})")
 
 
-def _check_scope(check, scope, block_size_bytes, where):
+def _check_scope(check, scope, block_size_bytes, where, sizes=()):
     latency = scope["latency"]
     closing = scope["closing"]
     check.equal(latency["count"], scope["writes"] + closing["writes"], where, "every write has its latency")
@@ -30,6 +30,10 @@ def _check_scope(check, scope, block_size_bytes, where):
         check.equal(scope["bytes"], scope["writes"] * block_size_bytes, where, "bytes are writes times block size")
         check.equal(closing["bytes"], closing["writes"] * block_size_bytes, where,
                     "closing bytes are writes times block size")
+    elif sizes:
+        # The blocks of a mix have one of its sizes.
+        for part, name in ((scope, "bytes"), (closing, "closing bytes")):
+            check.that(min(sizes) * part["writes"] <= part["bytes"] <= max(sizes) * part["writes"], where, name, "fit the mix")
     check.that(closing["latency_max_ns"] <= latency["max_ns"], where, "closing writes are among the latencies", closing)
     rate = scope.get("rate")
     if rate is not None:
@@ -131,6 +135,11 @@ def _check_time(check, scope, series, where):
     check.that(99 <= scope["accounted_percent"] <= 101, where, "accounted", scope["accounted_percent"])
 
 
+def _mixed_sizes(report):
+    """The sizes of the plan's mix, as numbers; empty without one."""
+    return [int(size) for size in report["plan"]["block_size_bytes"]] if "block_size_mix" in report["plan"] else []
+
+
 def _block_size_bytes(report, step, scope):
     if step["block_size_bytes"] > 0 or scope["kind"] != "qm" or "block_size_mix" in report["plan"]:
         return step["block_size_bytes"]
@@ -147,7 +156,7 @@ def _check_step(check, report, step):
                for kind in ("qm", "host", "storage", "cluster")}
     for name, scope in scopes.items():
         where = f"step {step['number']}, {name}:"
-        _check_scope(check, scope, _block_size_bytes(report, step, scope), where)
+        _check_scope(check, scope, _block_size_bytes(report, step, scope), where, _mixed_sizes(report))
         if name in series:
             _check_series(check, scope, series[name], where)
             if scope["kind"] == "qm" and step["cut_short"] == "" and "data_until" not in scope:

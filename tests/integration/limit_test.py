@@ -44,8 +44,8 @@ class Limit(harness.PlimsollTest):
                            "--warmup", "500ms", "--hold", "6s", "--tolerance", "15%", "--budget", "200s", "--seed", "7",
                            code=(0, 3))
         limit = found.report["limit"]
-        # A machine that has no time for the agents is told from the server, and named: the answer is a lower bound then. Other
-        # tests whose agents run before other work can take it from these.
+        # If the machine is too busy for the agents, the search names the load generator and the answer is a lower bound. Other
+        # tests whose agents also run before other work can take the CPU from these agents.
         bound = limit.get("cause") == "load_generator"
         if found.code == 3 and not bound and not harness.ahead():
             self.skipTest("agents cannot run before other work here, and this machine was too busy for the search")

@@ -189,8 +189,8 @@ TEST_F(CoordinatorTest, GivesUpWhenAHostIsLateFourTimes) {
   EXPECT_THAT(diaries_[0], Contains("release"));
 }
 
-// Behind a slow path the answer comes long after the step: without it the step's figures would rest on a clock that
-// nobody saw.
+// A slow path delays the answer until long after the step. Without the answer, the step's figures would rest on a clock
+// that is not known.
 TEST_F(CoordinatorTest, NoHostIsReleasedBeforeItsClockIsKnownAtTheEndOfTheLastStep) {
   scripts_[1].hang = FakeScript::Hang::kInStep;
   scripts_[1].gets_on = true;
