@@ -28,7 +28,7 @@ struct TracedWrite {
 class TraceEncoder {
  public:
   TraceEncoder() = default;
-  // The writes have several sizes, these, at most 2,048. None: a block without sizes.
+  // For writes of these sizes, at most 2,048. If there are fewer than two, the blocks have no sizes.
   explicit TraceEncoder(std::vector<uint64_t> sizes_bytes) : sizes_bytes_(std::move(sizes_bytes)) {}
 
   // Starts must not go back (the decoder refuses a block in which they do); a start before the end of the write before

@@ -112,7 +112,7 @@ class BlockSource {
 
   uint64_t block_bytes_ = 0;
   PoolWalk walk_;
-  // Of the first block of the epoch.
+  // Window of the epoch's first block.
   uint64_t epoch_window_ = 0;
   uint64_t fill_window_ = 0;
 };

@@ -50,11 +50,11 @@ class SizeMix {
 
  private:
   static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-  // Sizes have nothing to do with random arrivals of the same seed.
+  // Keeps sizes independent of the random arrivals of the same seed.
   static constexpr uint64_t kSalt = 0x73697a65;
 
   std::vector<Share> shares_;
-  // Up to here a draw means the size.
+  // The largest draw that selects each size.
   std::vector<uint64_t> below_;
   uint64_t key_;
 };
@@ -86,7 +86,7 @@ class LogSource {
   // Number of the block that Next has returned last, from 1.
   uint64_t sequence() const { return sequence_; }
 
-  // Valid until the next call.
+  // Returns the next block. Its bytes are valid until the next call.
   Block Next() {
     ++sequence_;
     if (mix_ == nullptr) return {walk_.Take(block_bytes_), blocks_.Next(sequence_), block_bytes_, 0};

@@ -52,9 +52,9 @@ struct WriteLoopParams {
 //
 // Per write, the loop stamps the block, reads the clock, writes, reads the clock, pushes one ring entry and does plain
 // stores. It takes no lock, allocates nothing, and makes no other system call; only Yield makes some, once a step.
-// measure_parts adds a clock reading, a ring entry and four stores for the sync. A schedule adds, before the first clock
-// reading, the computation of when the write is due (a few nanoseconds, some 50 for random arrivals) and the sleep until
-// then.
+// measure_parts adds a clock reading, a ring entry and four stores for the sync. A schedule adds, before the first
+// clock reading, the computation of when the write is due (a few nanoseconds, some 50 for random arrivals) and the
+// sleep until then.
 template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env);

@@ -136,7 +136,7 @@ struct WriterState {
   // that, has every write that ended before that mark was current. See WriterTally.
   std::atomic<int64_t> mark{kIdle};
 
-  // Extent of that write; relaxed.
+  // Extent of the write that `mark` shows; relaxed.
   std::atomic<uint32_t> extent{0};
 
   // The writer's own count of its step; relaxed, each cell is independent. Exact once `finished` is seen.
