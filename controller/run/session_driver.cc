@@ -13,6 +13,11 @@ namespace {
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
 constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
+// The shortest round trip that counts as delayed, however fast the others were; and how often a host is probed again
+// in a period, so that a slow network is not asked without end.
+constexpr int64_t kShortestDelayNs = kNsPerMs;
+constexpr int64_t kDelayOverFastest = 4;
+constexpr int kMostProbesAgain = 3;
 // An agent whose network is cut has had its last message up to one heartbeat before: so much of the lease is lost.
 constexpr int64_t kHeartbeatsPerLease = 10;
 // While nothing is taken from the queue.
@@ -28,6 +33,7 @@ SessionDriver::SessionDriver(Options options)
       fleet_(*options_.fleet),
       course_(*options_.course),
       renewals_(fleet_.size()),
+      probed_again_(fleet_.size()),
       heartbeat_period_ns_(std::min(options_.lease_ns / kHeartbeatsPerLease, kNsPerSecond)),
       probe_period_ns_(std::clamp(static_cast<int64_t>(fleet_.size()) * kProbePeriodPerHostNs, kShortestProbePeriodNs,
                                   kLongestProbePeriodNs)) {}
@@ -139,9 +145,26 @@ void SessionDriver::RunTimers(MonotonicNs now) {
   if (now >= next_probe_) {
     next_probe_ = now + probe_period_ns_;
     for (auto& host : fleet_.hosts()) {
-      if (host->in_session() && !host->probing) Probe(*host, 1);
+      if (!host->in_session() || host->probing) continue;
+      probed_again_[host->index] = 0;
+      Probe(*host, 1);
     }
   }
+}
+
+void SessionDriver::ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes) {
+  int64_t fastest_ns = INT64_MAX;
+  for (const v1::ProbeResult& probe : probes.probes()) {
+    fastest_ns = std::min(fastest_ns, probe.received_ns() - probe.sent_ns());
+  }
+  if (probes.probes().empty() ||
+      fastest_ns <= std::max(kShortestDelayNs, kDelayOverFastest * host.clock.MinRoundTripNs())) {
+    return;
+  }
+  if (!host.in_session() || host.phase == Host::Phase::kReleasing) return;
+  if (probed_again_[host.index] == kMostProbesAgain) return;
+  ++probed_again_[host.index];
+  Probe(host, 1);
 }
 
 void SessionDriver::Probe(Host& host, int probes) {
@@ -261,6 +284,7 @@ void SessionDriver::Handle(Event& event) {
     if (host.in_session()) course_.OnClosed(host, closed->status);
   } else if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
     fleet_.AbsorbProbes(host, *probes);
+    ProbeAgainIfDelayed(host, *probes);
     if (probes->probes_size() > 0) course_.OnProbes(host, *probes);
   }
 }

@@ -104,6 +104,8 @@ class SessionDriver {
   void RenewDeafHosts();
   // Loses hosts that have made no progress for the hang limit while the course waits for them.
   void LoseHungHosts(MonotonicNs now);
+  // A delayed answer leaves the host's clock uncertain for a whole period: such a host is probed again at once.
+  void ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes);
   // Whether the message shows progress since the one before.
   static bool ShowsProgress(Host& host, const v1::AgentMessage& message);
 
@@ -112,6 +114,7 @@ class SessionDriver {
   Fleet& fleet_;
   SessionCourse& course_;
   std::vector<v1::RenewRequest> renewals_;  // by host
+  std::vector<int> probed_again_;           // by host, since its last regular probe
   bool open_ = false;
   bool interrupted_ = false;
   bool left_ = false;

@@ -171,6 +171,24 @@ TEST_F(CoordinatorTest, AStartIsFixedByProbesThatWereSentForItAndNotByOneThatWas
   EXPECT_EQ(begins[0].step_begin().start_ns() - begins[0].time_ns(), 50 * kNsPerMs) << "the shortest lead there is";
 }
 
+// One delayed answer would leave the clock uncertain until the next period.
+TEST_F(CoordinatorTest, AHostWhoseAnswerWasDelayedIsProbedAgainAtOnceButNotWithoutEnd) {
+  scripts_[0].prepares_after_heartbeats = 10;
+  scripts_[1].probe_delays_ns.assign(7, 10 * kNsPerMs);
+  scripts_[1].probe_delays_ns.front() = 0;
+  EXPECT_FALSE(Run().has_value());
+  // Of the second host: when the batches of one probe were taken.
+  std::vector<int64_t> taken_ns;
+  for (const v1::JournalRecord& record : Records(v1::JournalRecord::kProbes)) {
+    if (record.probes().host() == 1 && record.probes().probes_size() == 1) taken_ns.push_back(record.time_ns());
+  }
+  ASSERT_GT(taken_ns.size(), 8U);
+  // A regular probe; in the next period one and three more, all delayed; then one and two more, of which the last is
+  // not delayed; then a regular one.
+  for (const size_t i : {2U, 3U, 4U, 6U, 7U}) EXPECT_EQ(taken_ns[i], taken_ns[i - 1]) << i;
+  for (const size_t i : {1U, 5U, 8U}) EXPECT_EQ(taken_ns[i] - taken_ns[i - 1], 100 * kNsPerMs) << i;
+}
+
 TEST_F(CoordinatorTest, AHostThatIsLateAgainAndAgainGetsMoreTimeForEachStart) {
   scripts_[1].late_arms = 3;
   EXPECT_FALSE(Run().has_value());

@@ -26,6 +26,8 @@ struct FakeScript {
   bool hold_single_probe = false;
   // Once a step is done, probes are answered only with the next heartbeat: the way back is slow.
   bool answers_probes_late = false;
+  // How long the answers to the first single probes were under way, in this order; those to later ones not at all.
+  std::deque<int64_t> probe_delays_ns;
   // Heartbeats after which the extents are filled.
   int prepares_after_heartbeats = 0;
   // Replies to probes that were sent before the requests came.
@@ -104,6 +106,11 @@ class FakeAgent final : public DirectAgent {
     if (script_.answers_probes_late && done_) {
       late_probes_ns_.insert(late_probes_ns_.end(), static_cast<size_t>(count), now_ns);
       return;
+    }
+    if (count == 1 && !script_.probe_delays_ns.empty()) {
+      const int64_t delay_ns = script_.probe_delays_ns.front();
+      script_.probe_delays_ns.pop_front();
+      return AnswerProbes(1, now_ns - delay_ns);
     }
     if (held_probe_ns_ != 0) AnswerProbes(1, std::exchange(held_probe_ns_, 0));
     AnswerProbes(count, now_ns);
