@@ -14,19 +14,20 @@
 // Format of a block. A varint is base 128, least significant group first, in its shortest form; zigzag maps 0, -1, 1,
 // -2 ... to 0, 1, 2, 3 ...
 //
-//   version   1 byte: 1, or 2 where the writes have several sizes
+//   version   1 byte: 1, and 1 more where the writes have several sizes, and 2 more where they have parts
 //   count     varint, > 0
 //   start     varint, zigzag: start_ns of the first write
-//   sizes     version 2: how many there are, 2 to 2,048, and each size in bytes, > 0; all varints
-//   groups of 128 writes (the last one shorter), each two columns, in version 2 three:
+//   sizes     only with several sizes: how many there are, 2 to 2,048, and each size in bytes, > 0; all varints
+//   groups of 128 writes (the last one shorter), each two to four columns:
 //     latencies of the group's writes
 //     gaps of the group's writes: a write's start minus the end of the write before it. The block's first write has
 //     none.
-//     sizes of the group's writes, by their places in the list: as many bits each as the last place has; the bits that
-//     fill up the last byte are zero
+//     only with several sizes: sizes of the group's writes, by their places in the list: as many bits each as the last
+//     place has; the bits that fill up the last byte are zero
+//     only with parts: times of the group's write calls, each at most its write's latency
 //
 //   column    (nothing at all where it has no value)
-//     width       1 byte: bits of a packed value, 8 to 64 for latencies, 0 to 64 for gaps
+//     width       1 byte: bits of a packed value, 8 to 64 for latencies, 0 to 64 for the others
 //     exceptions  1 byte: how many values do not fit in that
 //     reference   varint (gaps: zigzag): the smallest value of the column
 //     packed      the low `width` bits of every value minus the reference, least significant bit first; the bits that
@@ -41,8 +42,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint8_t kOneSize = 1;
-constexpr uint8_t kSeveralSizes = 2;
+constexpr uint32_t kPlainVersion = 1;
+// Added to the version.
+constexpr uint32_t kSeveralSizes = 1;
+constexpr uint32_t kParts = 2;
+constexpr uint32_t kLastVersion = kPlainVersion + kSeveralSizes + kParts;
 constexpr uint64_t kMostSizes = 2048;
 constexpr size_t kGroup = 128;
 constexpr uint32_t kMinLatencyBits = 8;
@@ -242,16 +246,19 @@ bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
   uint32_t version = 0;
   uint64_t count = 0;
   uint64_t coded_start = 0;
-  if (!reader.ReadByte(version) || (version != kOneSize && version != kSeveralSizes)) return false;
+  if (!reader.ReadByte(version) || version < kPlainVersion || version > kLastVersion) return false;
+  const uint32_t with = version - kPlainVersion;
+  const bool parts = (with & kParts) != 0;
   if (!reader.ReadVarint(count) || count == 0 || count > reader.left()) return false;
   if (!reader.ReadVarint(coded_start)) return false;
   std::vector<uint64_t> sizes_bytes;
-  if (version == kSeveralSizes && !ReadSizes(reader, sizes_bytes)) return false;
+  if ((with & kSeveralSizes) != 0 && !ReadSizes(reader, sizes_bytes)) return false;
   const uint32_t size_bits = sizes_bytes.empty() ? 0 : BitsOf(sizes_bytes.size() - 1);
 
   Column latencies;
   Column gaps;
   Column sizes{};
+  Column calls{};
   uint64_t start = UnZigZag(coded_start);
   uint64_t latency = 0;
   // At least doubled: many blocks are appended to one vector.
@@ -271,6 +278,11 @@ bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
     if (size_bits > 0) {
       if (!reader.ReadPlain(group, size_bits, sizes) || Largest(sizes, group) >= sizes_bytes.size()) return false;
     }
+    uint64_t least_call = 0;
+    if (parts) {
+      if (!reader.ReadColumn(group, 0, least_call, calls)) return false;
+      if (Largest(calls, group) > UINT64_MAX - least_call) return false;
+    }
     for (size_t i = 0; i < group; ++i) {
       if (done + i > 0) {
         const uint64_t next = start + latency + least_gap + gaps[i - without_gap];
@@ -278,7 +290,10 @@ bool Decode(const std::string& block, std::vector<TracedWrite>& writes) {
         start = next;
       }
       latency = least_latency + latencies[i];
-      writes.push_back({static_cast<int64_t>(start), latency, size_bits > 0 ? sizes_bytes[sizes[i]] : 0});
+      const uint64_t call = least_call + calls[i];
+      if (parts && call > std::min<uint64_t>(latency, INT64_MAX)) return false;
+      writes.push_back({static_cast<int64_t>(start), latency, size_bits > 0 ? sizes_bytes[sizes[i]] : 0,
+                        parts ? static_cast<int64_t>(call) : -1});
     }
   }
   return reader.left() == 0;
@@ -291,7 +306,7 @@ std::string TraceEncoder::Finish() {
   if (writes_.empty()) return block;
   block.reserve(24 + writes_.size() * 5);
   const bool one_size = sizes_bytes_.size() < 2;
-  block.push_back(static_cast<char>(one_size ? kOneSize : kSeveralSizes));
+  block.push_back(static_cast<char>(kPlainVersion + (one_size ? 0 : kSeveralSizes) + (parts_ ? kParts : 0)));
   PutVarint(block, writes_.size());
   PutVarint(block, ZigZag(static_cast<uint64_t>(writes_.front().start_ns)));
   if (!one_size) {
@@ -319,9 +334,20 @@ std::string TraceEncoder::Finish() {
     for (size_t i = 0; i < group - without_gap; ++i) gaps[i] -= least_gap;
     PutColumn(block, latencies, group, least_latency, kMinLatencyBits);
     PutColumn(block, gaps, group - without_gap, ZigZag(FlipSign(least_gap)), 0);
-    if (one_size) continue;
-    for (size_t i = 0; i < group; ++i) latencies[i] = writes_[done + i].size;
-    PutPacked(block, latencies, group, BitsOf(sizes_bytes_.size() - 1));
+    if (!one_size) {
+      Column sizes;
+      for (size_t i = 0; i < group; ++i) sizes[i] = writes_[done + i].size;
+      PutPacked(block, sizes, group, BitsOf(sizes_bytes_.size() - 1));
+    }
+    if (!parts_) continue;
+    Column calls;
+    uint64_t least_call = UINT64_MAX;
+    for (size_t i = 0; i < group; ++i) {
+      calls[i] = writes_[done + i].write_call_ns;
+      least_call = std::min(least_call, calls[i]);
+    }
+    for (size_t i = 0; i < group; ++i) calls[i] -= least_call;
+    PutColumn(block, calls, group, least_call, 0);
   }
   writes_.clear();
   return block;

@@ -21,6 +21,8 @@ struct TracedWrite {
   int64_t start_ns = 0;     // of the clock that measured it
   uint64_t latency_ns = 0;  // of the system call
   uint64_t bytes = 0;       // 0: the block's writes are all of one size, which it does not say
+  // The part of the latency before the sync that ended with the write; -1: the writes were not measured in parts.
+  int64_t write_call_ns = -1;
   bool operator==(const TracedWrite&) const = default;
 };
 
@@ -28,14 +30,16 @@ struct TracedWrite {
 class TraceEncoder {
  public:
   TraceEncoder() = default;
-  // For writes of these sizes, at most 2,048. If there are fewer than two, the blocks have no sizes.
-  explicit TraceEncoder(std::vector<uint64_t> sizes_bytes) : sizes_bytes_(std::move(sizes_bytes)) {}
+  // For writes of these sizes, at most 2,048. If there are fewer than two, the blocks have no sizes. `parts`: each
+  // write has the time of its write call.
+  explicit TraceEncoder(std::vector<uint64_t> sizes_bytes, bool parts = false)
+      : sizes_bytes_(std::move(sizes_bytes)), parts_(parts) {}
 
   // Starts must not go back (the decoder refuses a block in which they do); a start before the end of the write before
   // it is allowed (coalesced clocks).
-  // `size`: place of its size in the list.
-  void Add(int64_t start_ns, uint64_t latency_ns, uint32_t size = 0) {
-    writes_.push_back({start_ns, latency_ns, size});
+  // `size`: place of its size in the list. `write_call_ns`: at most the latency; ignored without parts.
+  void Add(int64_t start_ns, uint64_t latency_ns, uint32_t size = 0, uint64_t write_call_ns = 0) {
+    writes_.push_back({start_ns, latency_ns, write_call_ns, size});
   }
   size_t size() const { return writes_.size(); }
   // The packed block of all writes since the last call; empty where there were none.
@@ -45,10 +49,12 @@ class TraceEncoder {
   struct Entry {
     int64_t start_ns = 0;
     uint64_t latency_ns = 0;
+    uint64_t write_call_ns = 0;
     uint32_t size = 0;
   };
 
   std::vector<uint64_t> sizes_bytes_;
+  bool parts_ = false;
   std::vector<Entry> writes_;
 };
 

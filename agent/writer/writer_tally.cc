@@ -154,7 +154,7 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       places_(params.layout, params.first_block),
       previous_end_ns_(params.times.start_ns()),
       parts_(params.measure_parts ? kSyncOperation : 0),
-      trace_(SizesOf(params.mix)),
+      trace_(SizesOf(params.mix), params.measure_parts),
       stalls_(params.reported_from_ns > 0 ? params.reported_from_ns : params.stall_ns, params.schedule,
               params.times.interval_ns()) {}
 
@@ -229,15 +229,17 @@ void WriterTally::Take(const Sample& sample) {
   previous_end_ns_ = sample.end_ns();
 
   write_.Take(seq, sample, place);
+  uint64_t call_ns = 0;
   if (!parts_.empty()) {
-    parts_[kWriteCallOperation - 1].Take(
-        seq, {sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation}, place);
+    const Sample call(sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation);
+    call_ns = call.latency_ns();
+    parts_[kWriteCallOperation - 1].Take(seq, call, place);
     parts_[kSyncOperation - 1].Take(seq, sync_, place);
   }
   if (params_.schedule) TakeResponse(seq, sample, place, due_ns);
   // Relaxed: a moment stands alone.
   if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
-    trace_.Add(sample.start_ns, sample.latency_ns(), sample.size());
+    trace_.Add(sample.start_ns, sample.latency_ns(), sample.size(), std::min(call_ns, sample.latency_ns()));
   } else {
     ++untraced_;
   }

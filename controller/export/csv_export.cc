@@ -47,8 +47,10 @@ class Line {
 
 absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
                                    Output& output) {
-  PLIMSOLL_RETURN_IF_ERROR(output.Append(absl::StrCat("timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns",
-                                                      filter.warmup ? ",part" : "", "\r\n")));
+  const bool parts = index.HasParts();
+  PLIMSOLL_RETURN_IF_ERROR(
+      output.Append(absl::StrCat("timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns",
+                                 parts ? ",write_call_ns,sync_ns" : "", filter.warmup ? ",part" : "", "\r\n")));
   std::vector<std::string> hosts;
   for (const IndexedWriter& writer : index.writers()) {
     hosts.push_back(CsvCell(index.hosts().at(writer.host).label));
@@ -77,6 +79,13 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
         line.Add(std::string());
       } else {
         line.Add(write.error_ns);
+      }
+      if (parts && write.write_call_ns < 0) {
+        line.Add(std::string());
+        line.Add(std::string());
+      } else if (parts) {
+        line.Add(write.write_call_ns);
+        line.Add(write.latency_ns - static_cast<uint64_t>(write.write_call_ns));
       }
       if (filter.warmup) line.Add(std::string(write.warmup ? "warmup" : "measured"));
       line.End();

@@ -31,7 +31,8 @@ std::map<uint64_t, uint64_t> FioBins(const Histogram& histogram);
 double StandardDeviationNs(const Histogram& histogram);
 
 // RFC 4180, with a heading; one line per write, in the order of WriteStream. Columns: timeline_ns, utc, host, qm, step,
-// seq, latency_ns, bytes, error_ns; with the warm-up also part (warmup or measured). Returns how many lines.
+// seq, latency_ns, bytes, error_ns; where the parts of writes were measured also write_call_ns and sync_ns, with the
+// warm-up also part (warmup or measured). Returns how many lines.
 absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
                                    Output& output);
 
@@ -62,7 +63,8 @@ std::string HlogRemark(const RunIndex& index, const WriteFilter& filter);
 // a slice a write, named by step and block size ("step 1: 4 KiB", "warm-up 1: 4 KiB"), with its number in the step, its
 // latency and the clock's error in ns as arguments. Packets are in the order of time; every slice begins and ends, and
 // those of a track do not overlap: where the clocks' rates make a write's end fall behind the start of the next one (by
-// ns), the slice ends there; the latency beside it is the measured one. Returns how many writes.
+// ns), the slice ends there; the latency beside it is the measured one. A write that was measured in parts has two
+// slices inside its own, "write call" and "sync". Returns how many writes.
 absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writes, Output& output);
 
 // One job for each step and writer ("alpha/qm1"), behind those of a step one for all of them ("All clients", as fio's

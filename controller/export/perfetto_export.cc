@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <queue>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +30,9 @@ constexpr uint64_t kCategory = 1;
 constexpr uint64_t kNumber = 1;
 constexpr uint64_t kLatency = 2;
 constexpr uint64_t kError = 3;
+// Ids of the names of a write's parts, behind those of all steps.
+constexpr uint64_t kWriteCallName = uint64_t{1} << 40U;
+constexpr uint64_t kSyncName = kWriteCallName + 1;
 
 // Id of a step's name; steps count from 0.
 uint64_t NameOfStep(uint32_t step, bool warmup) {
@@ -44,12 +49,13 @@ class TraceWriter {
   TraceWriter(const RunIndex& index, Output& output) : index_(index), output_(output) {
     const uint64_t first_writer = index.hosts().size() + 1;
     for (uint32_t place = 0; place < index.writers().size(); ++place) tracks_.push_back(first_writer + place);
-    open_until_ns_.assign(tracks_.size(), -1);
-    for (perfetto::Packet* packet : {&begin_, &end_}) packet->set_trusted_packet_sequence_id(kSequence);
-    begin_.set_sequence_flags(kUsesNames);
-    perfetto::TrackEvent& begin = *begin_.mutable_track_event();
-    begin.set_type(kSliceBegin);
-    begin.add_category_iids(kCategory);
+    open_.resize(tracks_.size());
+    for (perfetto::Packet* packet : {&begin_, &part_, &end_}) packet->set_trusted_packet_sequence_id(kSequence);
+    for (perfetto::Packet* packet : {&begin_, &part_}) {
+      packet->set_sequence_flags(kUsesNames);
+      packet->mutable_track_event()->set_type(kSliceBegin);
+      packet->mutable_track_event()->add_category_iids(kCategory);
+    }
     end_.mutable_track_event()->set_type(kSliceEnd);
   }
 
@@ -62,7 +68,8 @@ class TraceWriter {
   absl::Status Put(const ExportedWrite& write) {
     PLIMSOLL_RETURN_IF_ERROR(EndUntil(write.start_ns));
     // It reaches beyond the start of the next: ends there.
-    if (open_until_ns_[write.writer] >= 0) PLIMSOLL_RETURN_IF_ERROR(PutEnd(write.writer, write.start_ns));
+    OpenSlice& open = open_[write.writer];
+    if (open.until_ns >= 0) PLIMSOLL_RETURN_IF_ERROR(PutEnd(write.writer, write.start_ns));
     begin_.set_timestamp(Stamp(write.start_ns));
     perfetto::TrackEvent& event = *begin_.mutable_track_event();
     event.set_track_uuid(tracks_[write.writer]);
@@ -74,9 +81,12 @@ class TraceWriter {
     if (write.error_ns >= 0) Annotate(event, kError).set_int_value(write.error_ns);
     PLIMSOLL_RETURN_IF_ERROR(PutPacket(begin_));
     const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns);
-    open_until_ns_[write.writer] = end_ns;
-    ends_.push({end_ns, write.writer});
-    return absl::OkStatus();
+    open.until_ns = end_ns;
+    ends_.push({end_ns, write.writer, /*of_call=*/false});
+    if (write.write_call_ns < 0) return absl::OkStatus();
+    open.call_until_ns = write.start_ns + write.write_call_ns;
+    ends_.push({open.call_until_ns, write.writer, /*of_call=*/true});
+    return PutPart(write.writer, kWriteCallName, write.start_ns);
   }
 
   absl::Status Finish() { return EndUntil(INT64_MAX); }
@@ -85,9 +95,18 @@ class TraceWriter {
   struct End {
     int64_t end_ns = 0;
     uint32_t writer = 0;
+    // The end of the write call, not of the write: comes first where both are at one moment.
+    bool of_call = false;
     bool operator<(const End& other) const {
-      return end_ns != other.end_ns ? end_ns > other.end_ns : writer > other.writer;
+      return std::tuple(end_ns, writer, !of_call) > std::tuple(other.end_ns, other.writer, !other.of_call);
     }
+  };
+
+  // A writer's open slice, and in it that of a part; -1: none is open.
+  struct OpenSlice {
+    int64_t until_ns = -1;
+    int64_t call_until_ns = -1;
+    bool part = false;
   };
 
   static perfetto::Annotation& Annotate(perfetto::TrackEvent& event, uint64_t name) {
@@ -117,17 +136,40 @@ class TraceWriter {
     while (!ends_.empty() && ends_.top().end_ns <= moment_ns) {
       const End end = ends_.top();
       ends_.pop();
+      OpenSlice& open = open_[end.writer];
       // Not where the slice was ended before.
-      if (open_until_ns_[end.writer] == end.end_ns) PLIMSOLL_RETURN_IF_ERROR(PutEnd(end.writer, end.end_ns));
+      if (end.of_call && open.call_until_ns == end.end_ns) {
+        open.call_until_ns = -1;
+        PLIMSOLL_RETURN_IF_ERROR(PutInnermostEnd(end.writer, end.end_ns));
+        PLIMSOLL_RETURN_IF_ERROR(PutPart(end.writer, kSyncName, end.end_ns));
+      } else if (!end.of_call && open.until_ns == end.end_ns) {
+        PLIMSOLL_RETURN_IF_ERROR(PutEnd(end.writer, end.end_ns));
+      }
     }
     return absl::OkStatus();
   }
 
-  absl::Status PutEnd(uint32_t writer, int64_t end_ns) {
-    open_until_ns_[writer] = -1;
+  // Begins the slice of a part, inside that of its write.
+  absl::Status PutPart(uint32_t writer, uint64_t name, int64_t start_ns) {
+    open_[writer].part = true;
+    part_.set_timestamp(Stamp(start_ns));
+    part_.mutable_track_event()->set_track_uuid(tracks_[writer]);
+    part_.mutable_track_event()->set_name_iid(name);
+    return PutPacket(part_);
+  }
+
+  // Ends the track's innermost slice.
+  absl::Status PutInnermostEnd(uint32_t writer, int64_t end_ns) {
     end_.set_timestamp(Stamp(end_ns));
     end_.mutable_track_event()->set_track_uuid(tracks_[writer]);
     return PutPacket(end_);
+  }
+
+  // Ends the slice of the write, and first that of its part.
+  absl::Status PutEnd(uint32_t writer, int64_t end_ns) {
+    const OpenSlice open = std::exchange(open_[writer], {});
+    if (open.part) PLIMSOLL_RETURN_IF_ERROR(PutInnermostEnd(writer, end_ns));
+    return PutInnermostEnd(writer, end_ns);
   }
 
   // The timeline is the controller's CLOCK_MONOTONIC; the trace's clock shows the same. Beside it the calendar.
@@ -156,6 +198,10 @@ class TraceWriter {
     add(kNumber, "number", names.add_debug_annotation_names());
     add(kLatency, "latency_ns", names.add_debug_annotation_names());
     add(kError, "clock_error_ns", names.add_debug_annotation_names());
+    if (index_.HasParts()) {
+      add(kWriteCallName, "write call", names.add_event_names());
+      add(kSyncName, "sync", names.add_event_names());
+    }
     for (const auto& [number, step] : index_.steps()) {
       const std::string size = FormatBlockSize(step.step.block_size_bytes());
       add(NameOfStep(number, false), absl::StrCat("step ", number + 1, ": ", size), names.add_event_names());
@@ -198,13 +244,14 @@ class TraceWriter {
 
   const RunIndex& index_;
   Output& output_;
-  // By place of the writer: its track, and when its open slice ends (-1: no slice is open).
+  // By place of the writer.
   std::vector<uint64_t> tracks_;
-  std::vector<int64_t> open_until_ns_;
+  std::vector<OpenSlice> open_;
   std::priority_queue<End> ends_;
   perfetto::Packet packet_;
   // Packets of slices; what is the same for all of them stays.
   perfetto::Packet begin_;
+  perfetto::Packet part_;
   perfetto::Packet end_;
   std::string serialised_;
 };

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/histogram.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/timeline/timeline.h"
@@ -277,7 +278,7 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     place += static_cast<size_t>(frame.trace_size());
     if (next == accepted.size() || accepted[next] != &frame) continue;
     ++next;
-    // The part of a write has no trace.
+    // The trace of a write has the times of its parts.
     if (frame.operation() != kWriteOperation) continue;
     if (!steps_.contains(frame.step())) {
       frames_left_out_ = true;
@@ -349,6 +350,11 @@ uint64_t RunIndex::BlockBytesOf(const IndexedWriter& writer, uint32_t step) cons
     return host->second.queue_managers[writer.qm - 1].block_size_bytes();
   }
   return steps_.at(step).step.block_size_bytes();
+}
+
+bool RunIndex::HasParts() const {
+  return std::ranges::any_of(
+      steps_, [](const auto& step) { return step.second.step.operations_size() > static_cast<int>(kSyncOperation); });
 }
 
 int64_t RunIndex::ArmedOffsetNs(uint32_t host) const {

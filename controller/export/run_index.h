@@ -176,6 +176,8 @@ class RunIndex {
 
   // Size of the writer's blocks in a step that began; 0: they differ, and traces have the size of each.
   uint64_t BlockBytesOf(const IndexedWriter& writer, uint32_t step) const;
+  // Whether a step measures the parts of its writes.
+  bool HasParts() const;
   // "alpha/qm2"; "alpha/PAYMENTS" in a placement.
   std::string NameOf(const IndexedWriter& writer) const;
   // The host's clock minus the timeline as the controller estimated it when the first step was armed; 0: not known.

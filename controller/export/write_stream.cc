@@ -119,6 +119,7 @@ ExportedWrite WriterTrace::Take(const TracedWrite& write) {
   exported.start_ns = write.start_ns;
   exported.error_ns = piece.errors_ns[piece.taken];
   exported.latency_ns = write.latency_ns;
+  exported.write_call_ns = write.write_call_ns;
   exported.bytes = write.bytes > 0 ? write.bytes : piece.block_bytes;
   exported.seq = block.first_seq == 0 ? 0 : block.first_seq + piece.taken;
   if (++piece.taken == piece.errors_ns.size()) {

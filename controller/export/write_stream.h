@@ -111,6 +111,8 @@ struct ExportedWrite {
   int64_t error_ns = 0;
   // As it was measured, on the agent's clock.
   uint64_t latency_ns = 0;
+  // How much of the latency was the write call; the rest was the sync. -1: the write was not measured in parts.
+  int64_t write_call_ns = -1;
   uint64_t bytes = 0;
   // Number in the step, from 1; 0: not known.
   uint64_t seq = 0;

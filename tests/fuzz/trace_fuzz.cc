@@ -38,11 +38,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   // A block of one size in version 2.
   if (sizes.size() == 1) sizes.push_back(sizes.front());
-  plimsoll::TraceEncoder encoder(sizes);
+  const bool parts = !writes.empty() && writes.front().write_call_ns >= 0;
+  plimsoll::TraceEncoder encoder(sizes, parts);
   for (size_t i = 0; i < writes.size(); ++i) {
     Check(i == 0 || writes[i].start_ns >= writes[i - 1].start_ns);
+    // The call is a part of the write.
+    Check((writes[i].write_call_ns >= 0) == parts);
+    Check(!parts || static_cast<uint64_t>(writes[i].write_call_ns) <= writes[i].latency_ns);
     const auto place = std::find(sizes.begin(), sizes.end(), writes[i].bytes) - sizes.begin();
-    encoder.Add(writes[i].start_ns, writes[i].latency_ns, sizes.empty() ? 0 : static_cast<uint32_t>(place));
+    encoder.Add(writes[i].start_ns, writes[i].latency_ns, sizes.empty() ? 0 : static_cast<uint32_t>(place),
+                parts ? static_cast<uint64_t>(writes[i].write_call_ns) : 0);
   }
   const std::string packed = encoder.Finish();
   std::vector<plimsoll::TracedWrite> again;

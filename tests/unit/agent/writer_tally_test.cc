@@ -339,6 +339,13 @@ TEST_F(WriterTallyTest, ThePartsOfAWriteHaveFramesOfTheIntervalInWhichTheWriteCo
   EXPECT_EQ(frames_[4].latency().max_ns(), static_cast<uint64_t>(20 * kMs));
   EXPECT_EQ(frames_[5].latency().max_ns(), static_cast<uint64_t>(100 * kMs));
   EXPECT_EQ(frames_[5].slowest().start_ns(), kStartNs + 220 * kMs);
+  std::vector<TracedWrite> traced;
+  for (const int of_write : {0, 3}) {
+    ASSERT_EQ(frames_[of_write].trace_size(), 1);
+    ASSERT_THAT(DecodeTrace(frames_[of_write].trace(0), traced), IsOk());
+  }
+  EXPECT_EQ(traced, (std::vector<TracedWrite>{{kStartNs, 40 * kMs, 0, 10 * kMs},
+                                              {kStartNs + 200 * kMs, 120 * kMs, 0, 20 * kMs}}));
   state_.writes = 2;
   v1::StepDone done;
   tally.AddPartTotals(done);

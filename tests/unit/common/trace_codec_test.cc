@@ -16,8 +16,11 @@ using Writes = std::vector<TracedWrite>;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 std::string Encode(const Writes& writes) {
-  TraceEncoder encoder;
-  for (const TracedWrite& write : writes) encoder.Add(write.start_ns, write.latency_ns);
+  const bool parts = !writes.empty() && writes.front().write_call_ns >= 0;
+  TraceEncoder encoder({}, parts);
+  for (const TracedWrite& write : writes) {
+    encoder.Add(write.start_ns, write.latency_ns, 0, static_cast<uint64_t>(std::max<int64_t>(write.write_call_ns, 0)));
+  }
   return encoder.Finish();
 }
 
@@ -83,6 +86,38 @@ TEST(TraceCodec, GivesBackTheSizesOfWritesThatDiffer) {
       ASSERT_THAT(DecodeTrace(block.substr(0, size), read), StatusIs(kInvalid, "trace block")) << size;
     }
   }
+}
+
+TEST(TraceCodec, GivesBackTheTimesOfWriteCalls) {
+  constexpr uint64_t kSeed = 20261127;
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < 2'000; ++i) {
+    Writes writes = RandomWrites(random);
+    const std::vector<uint64_t> sizes = i % 2 == 0 ? std::vector<uint64_t>{} : std::vector<uint64_t>{4096, 65536};
+    TraceEncoder encoder(sizes, /*parts=*/true);
+    for (TracedWrite& write : writes) {
+      const auto size = static_cast<uint32_t>(sizes.empty() ? 0 : random() % sizes.size());
+      if (!sizes.empty()) write.bytes = sizes[size];
+      // From nothing to all of the write.
+      write.write_call_ns =
+          static_cast<int64_t>(std::min({random() >> (random() % 64), write.latency_ns, uint64_t{INT64_MAX}}));
+      encoder.Add(write.start_ns, write.latency_ns, size, static_cast<uint64_t>(write.write_call_ns));
+    }
+    const std::string block = encoder.Finish();
+    Writes read;
+    ASSERT_THAT(DecodeTrace(block, read), IsOk()) << "seed " << kSeed << ", case " << i;
+    ASSERT_EQ(read, writes) << "seed " << kSeed << ", case " << i;
+    for (size_t size = 1; size < block.size(); size += 1 + block.size() / 37) {
+      ASSERT_THAT(DecodeTrace(block.substr(0, size), read), StatusIs(kInvalid, "trace block")) << size;
+    }
+  }
+}
+
+TEST(TraceCodec, RefusesAWriteCallThatIsLongerThanItsWrite) {
+  Writes read;
+  EXPECT_THAT(DecodeTrace(Encode({{100, 5, 0, 5}}), read), IsOk());
+  EXPECT_EQ(read, (Writes{{100, 5, 0, 5}}));
+  EXPECT_THAT(DecodeTrace(Encode({{100, 5, 0, 6}}), read), StatusIs(kInvalid, "trace block"));
 }
 
 TEST(TraceCodec, TakesTheExtremesOfItsTypes) {
@@ -172,7 +207,7 @@ TEST(TraceCodec, RefusesEachKindOfBadBlock) {
     return DecodeTrace(block, read);
   };
   EXPECT_THAT(decode({1, 1, 0, 8, 0, 5, 0}), IsOk());
-  EXPECT_THAT(decode({3, 1, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "version";
+  EXPECT_THAT(decode({5, 1, 0, 8, 0, 5, 0}), StatusIs(kInvalid, "trace block")) << "version";
   EXPECT_THAT(decode({2, 1, 0, 3, 7, 8, 9, 8, 0, 5, 0, 2}), IsOk());
   EXPECT_THAT(decode({2, 1, 0, 3, 7, 8, 9, 8, 0, 5, 0, 3}), StatusIs(kInvalid, "trace block")) << "a size not listed";
   EXPECT_THAT(decode({2, 1, 0, 3, 7, 8, 9, 8, 0, 5, 0, 4}), StatusIs(kInvalid, "trace block")) << "filling bits set";
@@ -208,6 +243,8 @@ struct Traffic {
   double budget_bytes;
   // 2: two sizes, as often the one as the other.
   size_t sizes = 0;
+  // Each write has a write call of 3 to 7 us.
+  bool parts = false;
 };
 
 // Bytes a write over frames of 250 ms, with everything that a block carries.
@@ -220,12 +257,13 @@ double BytesPerWrite(const Traffic& traffic, std::mt19937_64& random) {
   size_t writes = 0;
   size_t bytes = 0;
   for (int frame = 0; frame < 100; ++frame) {
-    TraceEncoder encoder(std::vector<uint64_t>(traffic.sizes, 4096));
+    TraceEncoder encoder(std::vector<uint64_t>(traffic.sizes, 4096), traffic.parts);
     for (const double end = now + 250e6; now < end;) {
       double took = std::max(1e3, latency(random));
       if (chance(random) < traffic.outlier_share) took = 10e6 * (0.5 + chance(random));
       encoder.Add(static_cast<int64_t>(now), static_cast<uint64_t>(took),
-                  chance(random) < 0.5 && traffic.sizes > 0 ? 1 : 0);
+                  chance(random) < 0.5 && traffic.sizes > 0 ? 1 : 0,
+                  traffic.parts ? static_cast<uint64_t>(3e3 + chance(random) * 4e3) : 0);
       now += took + gap(random);
     }
     writes += encoder.size();
@@ -244,6 +282,7 @@ TEST(TraceCodec, StaysWithinItsBudgetOfBytesPerWrite) {
            // Noise of 1 ms is 22 bits in each latency and 11 in each gap: no code can do with less than 4.1 bytes.
            Traffic{"closed loop, slow and noisy", 5e6, 1e6, 0.01, 2e3, 1e3, 4.8},
            Traffic{"closed loop, two sizes", 300e3, 60e3, 0.002, 1.25e3, 0.75e3, 5.5, 2},
+           Traffic{"closed loop, in parts", 300e3, 60e3, 0.002, 1.25e3, 0.75e3, 6.2, 0, true},
            Traffic{"paced, 1 kHz", 300e3, 60e3, 0.002, 700e3, 100e3, 6.5},
            Traffic{"paced, wide jitter", 300e3, 60e3, 0.01, 3e6, 2.9e6, 6.5},
        }) {

@@ -54,6 +54,22 @@ TEST_F(CsvExportTest, ReportsEachWriteInOneLine) {
   EXPECT_EQ(csv.substr(csv.size() - 2), "\r\n");
 }
 
+TEST_F(CsvExportTest, ReportsThePartsOfAWriteBesideIt) {
+  tests::SimRun run = TwoWrites("alpha");
+  run.hosts[0].sync_ns = [](uint64_t number) { return number == 1 ? 900 : 123'000; };
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  std::mt19937_64 random(1);
+  tests::AddTraces(run, records, random);
+  const std::string csv = Export(records, {std::nullopt, /*warmup=*/true});
+  EXPECT_EQ(lines_, 2U);
+  EXPECT_THAT(csv,
+              HasSubstr("timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns,write_call_ns,sync_ns,part\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",1000,4096,"));
+  EXPECT_THAT(csv, HasSubstr(",100,900,warmup\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",123456,4096,"));
+  EXPECT_THAT(csv, HasSubstr(",456,123000,measured\r\n"));
+}
+
 TEST_F(CsvExportTest, MarksTheWarmUp) {
   const tests::SimRun run = TwoWrites("alpha");
   std::vector<v1::JournalRecord> records = tests::MakeJournal(run);

@@ -148,6 +148,42 @@ TEST_F(PerfettoExportTest, ASliceEndsWhereTheNextOneBeginsAndKeepsItsLatency) {
                         {1, 0}, {2, 999}, {1, 999}, {2, 999}, {1, 999}, {2, 999}, {1, 2'000}, {2, 2'010}}));
 }
 
+TEST_F(PerfettoExportTest, ThePartsOfAWriteAreSlicesInsideItsOwn) {
+  tests::SimRun run;
+  // The second write is cut off in its call by the third one, and the third in its sync by the fourth.
+  run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 900}, {1'550, 400}, {1'900, 600}}}}, {}, 0, {}, 1});
+  run.hosts[0].sync_ns = [](uint64_t number) { return number == 4 ? 600 : 300; };
+  const perfetto::Trace trace = Export(run, {});
+  std::map<uint64_t, std::string> names;
+  std::vector<std::string> open;
+  std::vector<std::string> events;
+  uint64_t first_ns = 0;
+  for (const perfetto::Packet& packet : trace.packet()) {
+    for (const auto& name : packet.interned_data().event_names()) names[name.iid()] = name.name();
+    if (!packet.has_track_event()) continue;
+    if (events.empty()) first_ns = packet.timestamp();
+    const std::string moment = " " + std::to_string(packet.timestamp() - first_ns);
+    if (packet.track_event().type() == 1) {
+      open.push_back(names[packet.track_event().name_iid()]);
+      events.push_back(open.back() + moment);
+    } else {
+      ASSERT_FALSE(open.empty());
+      events.push_back("end of " + open.back() + moment);
+      open.pop_back();
+    }
+  }
+  EXPECT_TRUE(open.empty());
+  EXPECT_THAT(events,
+              ElementsAre("step 1: 4 KiB 0", "write call 0", "end of write call 700", "sync 700", "end of sync 1000",
+                          "end of step 1: 4 KiB 1000",  //
+                          "step 1: 4 KiB 1500", "write call 1500", "end of write call 1550",
+                          "end of step 1: 4 KiB 1550",  //
+                          "step 1: 4 KiB 1550", "write call 1550", "end of write call 1650", "sync 1650",
+                          "end of sync 1900", "end of step 1: 4 KiB 1900",  //
+                          "step 1: 4 KiB 1900", "write call 1900", "end of write call 1900", "sync 1900",
+                          "end of sync 2500", "end of step 1: 4 KiB 2500"));
+}
+
 TEST_F(PerfettoExportTest, LeavesOutWhatIsNotKnown) {
   tests::SimRun run;
   run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 400}, {2'000, 500}}}}, {}, 0, {}, 1});

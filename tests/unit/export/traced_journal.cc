@@ -20,10 +20,12 @@ void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::
       const SimWriter& writes = host.steps.at(frame.step()).at(frame.qm() - 1);
       const size_t first = frame.first_seq() - 1;
       const int64_t zero_ns = frame.first_start_ns() - writes.at(first).start_ns;
-      TraceEncoder encoder;
+      TraceEncoder encoder({}, host.sync_ns != nullptr);
       for (size_t i = 0; i < frame.latency().count(); ++i) {
         const SimWrite& write = writes.at(first + i);
-        encoder.Add(zero_ns + write.start_ns, static_cast<uint64_t>(write.latency_ns));
+        const int64_t sync_ns = host.sync_ns ? host.sync_ns(first + i + 1) : 0;
+        encoder.Add(zero_ns + write.start_ns, static_cast<uint64_t>(write.latency_ns), 0,
+                    static_cast<uint64_t>(write.latency_ns - sync_ns));
         if (frame.trace_size() < 2 && random() % 200 == 0) frame.add_trace(encoder.Finish());
       }
       if (encoder.size() > 0) frame.add_trace(encoder.Finish());
