@@ -53,6 +53,7 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
 //
 // Tags: "alpha/qm1" for a writer; lines of all writers have none. Where several steps are exported, "step2/alpha/qm1"
 // and "step2", so that block sizes are not mixed unasked. Warm-up: "warmup/alpha/qm1", "warmup", behind the step. The
+// parts of a write, in the order of the step's operations: "sync/alpha/qm1", "sync", behind step and warm-up. The
 // writes that were in flight at a step's end have lines of their own, from there to the end of the longest of them.
 // Returns how many writes the lines of all writers hold.
 absl::StatusOr<uint64_t> ExportHlog(const RunIndex& index, const WriteFilter& filter, Output& output);

@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "common/algorithm.h"
 #include "common/histogram.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/export/formats.h"
@@ -96,11 +97,14 @@ std::string EncodeHdrForLog(const Histogram& histogram) {
 
 namespace {
 
-// A part of a step with the distribution of its writes. Times are from the step's measured start.
+// A part of a step with the distribution of its writes, or of another operation. Times are from the step's measured
+// start.
 struct IntervalRow {
   // Place of the writer; kAllWriters for all of them.
   static constexpr uint32_t kAllWriters = UINT32_MAX;
   uint32_t writer = kAllWriters;
+  // Place in the step's list of operations.
+  uint32_t operation = kWriteOperation;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
   // The writes that were in flight when the step ended.
@@ -108,9 +112,20 @@ struct IntervalRow {
   Histogram latency;
 };
 
-// A step's frames by whole seconds of the timeline, first all writers' row of a second, then each writer's. Where
-// frames cover several seconds a row is as long. Holds the rows of seconds that some writer has not passed. Not
-// thread-safe.
+// Adds a row of one writer to the row of all writers with its operation.
+void AddToAll(const IntervalRow& row, std::map<uint32_t, IntervalRow>& all) {
+  const auto [found, is_new] = all.try_emplace(row.operation);
+  IntervalRow& sum = found->second;
+  sum.operation = row.operation;
+  sum.closing = row.closing;
+  sum.from_ns = is_new ? row.from_ns : std::min(sum.from_ns, row.from_ns);
+  sum.to_ns = is_new ? row.to_ns : std::max(sum.to_ns, row.to_ns);
+  sum.latency.Merge(row.latency);
+}
+
+// A step's frames by whole seconds of the timeline: of a second first all writers' row of each operation, then each
+// writer's. Where frames cover several seconds a row is as long. Holds the rows of seconds that some writer has not
+// passed. Not thread-safe.
 class IntervalRows {
  public:
   using Visit = std::function<absl::Status(const IntervalRow&)>;
@@ -120,8 +135,11 @@ class IntervalRows {
     int64_t warmup_ns = 0;
   };
 
-  // `frames`: how many frames each writer has in the step, by place: after so many it holds nothing up.
-  IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit);
+  // The place of an operation in the step's list, and that of a writer.
+  using LaneKey = std::pair<uint32_t, uint32_t>;
+
+  // `frames`: how many frames the step has of each operation and writer: after so many they hold nothing up.
+  IntervalRows(const Shape& shape, const std::map<LaneKey, uint64_t>& frames, Visit visit);
 
   // A frame of the writer, in the order in which they came. `closing_to_ns`: for a closing frame, the end of its last
   // write. Passes on what `visit` returns.
@@ -149,13 +167,13 @@ class IntervalRows {
 
   const Shape shape_;
   const Visit visit_;
-  std::map<uint32_t, Lane> lanes_;
+  std::map<LaneKey, Lane> lanes_;
   std::vector<IntervalRow> closing_;
 };
 
-IntervalRows::IntervalRows(const Shape& shape, const std::map<uint32_t, uint64_t>& frames, Visit visit)
+IntervalRows::IntervalRows(const Shape& shape, const std::map<LaneKey, uint64_t>& frames, Visit visit)
     : shape_(shape), visit_(std::move(visit)) {
-  for (const auto& [writer, count] : frames) lanes_[writer].frames_left = count;
+  for (const auto& [key, count] : frames) lanes_[key].frames_left = count;
 }
 
 int64_t IntervalRows::SecondOf(int64_t moment_ns) const {
@@ -164,13 +182,14 @@ int64_t IntervalRows::SecondOf(int64_t moment_ns) const {
 }
 
 absl::Status IntervalRows::Add(uint32_t writer, const v1::Frame& frame, int64_t closing_to_ns) {
-  Lane& lane = lanes_[writer];
+  Lane& lane = lanes_[{frame.operation(), writer}];
   if (lane.frames_left > 0) --lane.frames_left;
   const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
   const int64_t begin_ns = int64_t{frame.first_interval()} * shape_.interval_ns;
   if (frame.closing()) {
     IntervalRow& row = closing_.emplace_back();
     row.writer = writer;
+    row.operation = frame.operation();
     row.closing = true;
     row.from_ns = std::min(begin_ns, shape_.duration_ns);
     row.to_ns = std::max(closing_to_ns, row.from_ns);
@@ -184,6 +203,7 @@ absl::Status IntervalRows::Add(uint32_t writer, const v1::Frame& frame, int64_t 
       added.first = first;
       added.last = last;
       added.row.writer = writer;
+      added.row.operation = frame.operation();
       added.row.from_ns = std::max(begin_ns, -shape_.warmup_ns);
     }
     Row& row = lane.rows.back();
@@ -208,7 +228,7 @@ absl::Status IntervalRows::VisitBelow(int64_t second) {
     }
     if (first == INT64_MAX) return absl::OkStatus();
     int64_t last = first;
-    std::map<uint32_t, size_t> taken;
+    std::map<LaneKey, size_t> taken;
     for (bool grown = true; grown;) {
       grown = false;
       for (const auto& [place, lane] : lanes_) {
@@ -233,32 +253,18 @@ absl::Status IntervalRows::VisitBelow(int64_t second) {
 
 absl::Status IntervalRows::VisitGroup(std::vector<Row>& group) {
   StableSort(group, [](const Row& a, const Row& b) { return a.first < b.first; });
-  IntervalRow all;
-  all.from_ns = INT64_MAX;
-  all.to_ns = INT64_MIN;
-  for (const Row& row : group) {
-    all.from_ns = std::min(all.from_ns, row.row.from_ns);
-    all.to_ns = std::max(all.to_ns, row.row.to_ns);
-    all.latency.Merge(row.row.latency);
-  }
-  PLIMSOLL_RETURN_IF_ERROR(visit_(all));
+  std::map<uint32_t, IntervalRow> all;
+  for (const Row& row : group) AddToAll(row.row, all);
+  for (const auto& [operation, row] : all) PLIMSOLL_RETURN_IF_ERROR(visit_(row));
   for (const Row& row : group) PLIMSOLL_RETURN_IF_ERROR(visit_(row.row));
   return absl::OkStatus();
 }
 
 absl::Status IntervalRows::Finish() {
   PLIMSOLL_RETURN_IF_ERROR(VisitBelow(INT64_MAX));
-  if (closing_.empty()) return absl::OkStatus();
-  IntervalRow all;
-  all.closing = true;
-  all.from_ns = INT64_MAX;
-  all.to_ns = INT64_MIN;
-  for (const IntervalRow& row : closing_) {
-    all.from_ns = std::min(all.from_ns, row.from_ns);
-    all.to_ns = std::max(all.to_ns, row.to_ns);
-    all.latency.Merge(row.latency);
-  }
-  PLIMSOLL_RETURN_IF_ERROR(visit_(all));
+  std::map<uint32_t, IntervalRow> all;
+  for (const IntervalRow& row : closing_) AddToAll(row, all);
+  for (const auto& [operation, row] : all) PLIMSOLL_RETURN_IF_ERROR(visit_(row));
   StableSort(closing_, [](const IntervalRow& a, const IntervalRow& b) { return a.from_ns < b.from_ns; });
   for (const IntervalRow& row : closing_) PLIMSOLL_RETURN_IF_ERROR(visit_(row));
   closing_.clear();
@@ -279,6 +285,11 @@ bool HasSteps(const RunIndex& index, const WriteFilter& filter) {
   return !filter.step && index.steps().size() > 1;
 }
 
+// Whether the step's list has the operation. A damaged journal may begin a step again, with a shorter list.
+bool HasOperation(const v1::LogStep& step, uint32_t operation) {
+  return operation == kWriteOperation || operation < static_cast<uint32_t>(step.operations_size());
+}
+
 class HlogWriter {
  public:
   HlogWriter(const RunIndex& index, const WriteFilter& filter, Output& output)
@@ -291,9 +302,8 @@ class HlogWriter {
 
   absl::StatusOr<uint64_t> Write() {
     PLIMSOLL_RETURN_IF_ERROR(PutHeader());
-    PLIMSOLL_RETURN_IF_ERROR(index_.ForEachFrame([this](uint32_t writer, const v1::Frame& frame) {
-      return frame.operation() == kWriteOperation ? Add(writer, frame) : absl::OkStatus();
-    }));
+    PLIMSOLL_RETURN_IF_ERROR(
+        index_.ForEachFrame([this](uint32_t writer, const v1::Frame& frame) { return Add(writer, frame); }));
     PLIMSOLL_RETURN_IF_ERROR(EndStep());
     return writes_;
   }
@@ -312,6 +322,7 @@ class HlogWriter {
   absl::Status Add(uint32_t writer, const v1::Frame& frame) {
     const bool warmup = !frame.closing() && frame.first_interval() < 0;
     if (filter_.step && *filter_.step != frame.step()) return absl::OkStatus();
+    if (!HasOperation(index_.steps().at(frame.step()).step, frame.operation())) return absl::OkStatus();
     if (!rows_ || step_ != frame.step()) {
       PLIMSOLL_RETURN_IF_ERROR(EndStep());
       BeginStep(frame.step());
@@ -333,13 +344,16 @@ class HlogWriter {
     const IndexedStep& step = index_.steps().at(number);
     const int64_t interval_ns = index_.report().run().frame_interval_ns();
     const IntervalRows::Shape shape{interval_ns, step.step.duration_ns(), step.step.warmup_ns()};
-    std::map<uint32_t, uint64_t> measured;
-    std::map<uint32_t, uint64_t> warmup;
+    std::map<IntervalRows::LaneKey, uint64_t> measured;
+    std::map<IntervalRows::LaneKey, uint64_t> warmup;
     for (uint32_t place = 0; place < index_.writers().size(); ++place) {
-      const auto frames = index_.writers()[place].frames.find(number);
-      if (frames == index_.writers()[place].frames.end()) continue;
-      if (frames->second.measured > 0) measured[place] = frames->second.measured;
-      if (frames->second.warmup > 0) warmup[place] = frames->second.warmup;
+      const auto& frames = index_.writers()[place].frames;
+      for (auto found = frames.lower_bound({number, 0}); found != frames.end(); ++found) {
+        const auto& [of_step, operation] = found->first;
+        if (of_step != number || !HasOperation(step.step, operation)) break;
+        if (found->second.measured > 0) measured[{operation, place}] = found->second.measured;
+        if (found->second.warmup > 0) warmup[{operation, place}] = found->second.warmup;
+      }
     }
     rows_ = std::make_unique<IntervalRows>(shape, measured, [this](const IntervalRow& row) { return Put(row, ""); });
     warmup_rows_ =
@@ -360,9 +374,12 @@ class HlogWriter {
     const auto add = [&tag](const std::string& name) { absl::StrAppend(&tag, tag.empty() ? "" : "/", name); };
     if (several_steps_) add(absl::StrCat("step", uint64_t{step_} + 1));
     if (!part.empty()) add(part);
+    const IndexedStep& step = index_.steps().at(step_);
+    const bool of_write = row.operation == kWriteOperation;
+    if (!of_write) add(SafeName(step.step.operations(static_cast<int>(row.operation)).name(), SIZE_MAX));
     if (row.writer != IntervalRow::kAllWriters) add(tags_[row.writer]);
-    if (row.writer == IntervalRow::kAllWriters) writes_ += row.latency.count();
-    const int64_t begin_ns = index_.steps().at(step_).measured_start_ns() + row.from_ns - index_.begin_ns();
+    if (row.writer == IntervalRow::kAllWriters && of_write) writes_ += row.latency.count();
+    const int64_t begin_ns = step.measured_start_ns() + row.from_ns - index_.begin_ns();
     return output_.Append(absl::StrCat(tag.empty() ? "" : absl::StrCat("Tag=", tag, ","), Seconds(begin_ns), ",",
                                        Seconds(row.to_ns - row.from_ns), ",",
                                        absl::StrFormat("%.3f", static_cast<double>(row.latency.max_ns()) / 1e6), ",",

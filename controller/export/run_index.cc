@@ -278,8 +278,17 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     place += static_cast<size_t>(frame.trace_size());
     if (next == accepted.size() || accepted[next] != &frame) continue;
     ++next;
-    // The trace of a write has the times of its parts.
-    if (frame.operation() != kWriteOperation) continue;
+    const bool warmup = !frame.closing() && frame.first_interval() < 0;
+    const auto count = [&frame, warmup](IndexedWriter& writer) {
+      IndexedWriter::Frames& counted = writer.frames[{frame.step(), frame.operation()}];
+      ++(warmup ? counted.warmup : counted.measured);
+    };
+    if (frame.operation() != kWriteOperation) {
+      // The trace of a write has the times of its parts. The frame of the write, which comes first, has made its writer known.
+      const auto known = places_.find({frames.host(), frame.qm()});
+      if (known != places_.end()) count(writers_[known->second]);
+      continue;
+    }
     if (!steps_.contains(frame.step())) {
       frames_left_out_ = true;
       problems_.Add("no step", absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " writes of step ",
@@ -287,9 +296,7 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
       continue;
     }
     IndexedWriter& writer = WriterOf(frames.host(), frame.qm());
-    const bool warmup = !frame.closing() && frame.first_interval() < 0;
-    IndexedWriter::Frames& counted = writer.frames[frame.step()];
-    ++(warmup ? counted.warmup : counted.measured);
+    count(writer);
     UntracedWrites& untraced = untraced_[frame.step()];
     (warmup ? untraced.warmup : untraced.measured) += frame.untraced_writes();
     if (traces_on && before_limit)

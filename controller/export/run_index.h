@@ -119,12 +119,12 @@ struct IndexedWriter {
   uint32_t host = 0;
   uint32_t qm = 0;
   BlockList blocks;
-  // Frames that are in the report; by number of the step, from 0.
+  // Frames that are in the report; by number of the step, from 0, and place of the operation in the step's list.
   struct Frames {
     uint64_t measured = 0;
     uint64_t warmup = 0;
   };
-  std::map<uint32_t, Frames> frames;
+  std::map<std::pair<uint32_t, uint32_t>, Frames> frames;
 };
 
 // Writes that are in no trace block.

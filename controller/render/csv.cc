@@ -4,7 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -208,21 +212,24 @@ void AddOperationColumns(const std::vector<std::string>& names, CsvTable<ScopeRo
   }
 }
 
+// The step's figures of an operation; an empty report where the step lacks it.
+const v1::OperationReport& OperationOf(const v1::StepReport& step, const std::string& name) {
+  const auto found = std::ranges::find(step.operations(), name, &v1::OperationReport::name);
+  return found == step.operations().end() ? v1::OperationReport::default_instance() : *found;
+}
+
 // Finds the figures that the operations of a step have in its scopes, which come in the same order in each of them.
 class OperationScopes {
  public:
   OperationScopes(const std::vector<std::string>& names, const v1::StepReport& step) {
-    for (const std::string& name : names) {
-      const auto found = std::ranges::find(step.operations(), name, &v1::OperationReport::name);
-      places_.push_back({found == step.operations().end() ? nullptr : &*found});
-    }
+    for (const std::string& name : names) places_.push_back({OperationOf(step, name)});
   }
   // Of the step's next scope, by operation; null where it has none.
   std::vector<const v1::OperationScopeReport*> Next(const v1::ScopeReport& scope) {
     std::vector<const v1::OperationScopeReport*> scopes;
     for (Place& place : places_) {
-      const bool more = place.operation != nullptr && place.next < place.operation->scopes_size();
-      const v1::OperationScopeReport* const own = more ? &place.operation->scopes(place.next) : nullptr;
+      const bool more = place.next < place.operation.scopes_size();
+      const v1::OperationScopeReport* const own = more ? &place.operation.scopes(place.next) : nullptr;
       scopes.push_back(own != nullptr && IsSameScope(*own, scope) ? own : nullptr);
       if (scopes.back() != nullptr) ++place.next;
     }
@@ -231,7 +238,7 @@ class OperationScopes {
 
  private:
   struct Place {
-    const v1::OperationReport* operation = nullptr;
+    const v1::OperationReport& operation;
     int next = 0;
   };
   std::vector<Place> places_;
@@ -258,16 +265,96 @@ std::string RenderCsv(const v1::Report& report) {
 
 namespace {
 
+// What a row of a series covers.
+struct RowSpan {
+  // From the step's measured start.
+  uint32_t second = 0;
+  int64_t length_ns = kNsPerSecond;
+  // Empty for a row that lasts one second.
+  std::string_view irregular = "";
+
+  bool closing() const { return irregular == "closing"; }
+  // Whether both rows hold the same writes, or a part of them. A call that was in flight at the step's end is over
+  // before its write.
+  bool Fits(const RowSpan& other) const {
+    return second == other.second && irregular == other.irregular && (closing() || length_ns == other.length_ns);
+  }
+};
+
+// A row of a series. `series` is null where the row is missing.
+struct SeriesPlace {
+  const v1::SeriesReport* series = nullptr;
+  int row = 0;
+};
+
+// Goes through the rows of a series, in order. A null series has no rows.
+class SeriesRows {
+ public:
+  explicit SeriesRows(const v1::SeriesReport* series) : series_(series) { Read(); }
+
+  bool done() const { return series_ == nullptr || row_ >= series_->second_size(); }
+  // Undefined after the last row.
+  int row() const { return row_; }
+  const RowSpan& span() const { return span_; }
+  void Next() {
+    ++row_;
+    Read();
+  }
+  // Goes on to the first row that does not begin before the span, and returns it if it fits.
+  SeriesPlace Find(const RowSpan& span) {
+    while (!done() && span_.second < span.second) Next();
+    return !done() && span_.Fits(span) ? SeriesPlace{series_, row_} : SeriesPlace{};
+  }
+
+ private:
+  void Read() {
+    if (done()) return;
+    span_ = RowSpan{series_->second(row_)};
+    if (next_irregular_ == series_->irregular_size()) return;
+    const v1::IrregularRow& irregular = series_->irregular(next_irregular_);
+    if (static_cast<int>(irregular.row()) != row_) return;
+    ++next_irregular_;
+    span_.length_ns = irregular.length_ns();
+    span_.irregular = irregular.closing() ? "closing" : irregular.coalesced() ? "coalesced" : "partial";
+  }
+
+  const v1::SeriesReport* series_;
+  int row_ = 0;
+  int next_irregular_ = 0;
+  RowSpan span_;
+};
+
+// The series of a list by their scopes. The list must outlive it.
+class SeriesByScope {
+ public:
+  explicit SeriesByScope(const google::protobuf::RepeatedPtrField<v1::SeriesReport>& list) {
+    for (const v1::SeriesReport& series : list) by_scope_.try_emplace(ScopeOf(series), &series);
+  }
+  // The rows of the scope that `series` is about; no rows where the list lacks that scope.
+  SeriesRows RowsLike(const v1::SeriesReport& series) const {
+    const auto found = by_scope_.find(ScopeOf(series));
+    return SeriesRows(found == by_scope_.end() ? nullptr : found->second);
+  }
+
+ private:
+  using Scope = std::tuple<v1::ScopeKind, std::string, uint32_t, uint32_t>;
+  static Scope ScopeOf(const v1::SeriesReport& series) {
+    return {series.kind(), series.host(), series.qm(), series.storage()};
+  }
+
+  std::map<Scope, const v1::SeriesReport*> by_scope_;
+};
+
 struct SecondRow {
   const v1::Report& report;
   const v1::StepReport& step;
   const v1::SeriesReport& series;
-  // Series of the response times of the same writes; null where there are none.
-  const v1::SeriesReport* response = nullptr;
   int row = 0;
-  int64_t length_ns = kNsPerSecond;
-  // Empty for a row that lasts one second.
-  const char* irregular = "";
+  RowSpan span = {};
+  // The response times of the same writes.
+  SeriesPlace response = {};
+  // The times of the operations that some step measures beside the writes (OperationNames).
+  std::vector<SeriesPlace> operations = {};
 };
 
 // Element `row` of a column; 0 where the column is shorter, which a damaged report's may be.
@@ -277,9 +364,8 @@ uint64_t At(const google::protobuf::RepeatedField<uint64_t>& column, int row) {
 
 // Rates over a row that has no length of its own mean nothing.
 std::string PerSecond(const SecondRow& row, double amount) {
-  const bool closing = row.length_ns <= 0 || std::string(row.irregular) == "closing";
-  if (closing) return "";
-  return CsvCell(amount * static_cast<double>(kNsPerSecond) / static_cast<double>(row.length_ns));
+  if (row.span.length_ns <= 0 || row.span.closing()) return "";
+  return CsvCell(amount * static_cast<double>(kNsPerSecond) / static_cast<double>(row.span.length_ns));
 }
 
 std::string Quantile(const google::protobuf::RepeatedFieldRef<uint64_t>& column, int row) {
@@ -293,39 +379,30 @@ std::string StartOf(const SecondRow& row) {
   return FormatMoment(start);
 }
 
-// The figures of one time of the writes, from the series that `of` returns; empty where it is null.
-void AddTimes(const std::string& prefix, const v1::SeriesReport* (*of)(const SecondRow& row),
-              CsvTable<SecondRow>& table) {
+// Where one time of a row's writes is: the service time, the response time, or that of an operation.
+using PlaceOf = std::function<SeriesPlace(const SecondRow& row)>;
+
+// The figures of the time that `of` finds; empty where it finds none.
+void AddTimes(const std::string& prefix, const PlaceOf& of, bool percentiles, CsvTable<SecondRow>& table) {
   table.Column(absl::StrCat(prefix, "avg_ns"), [of](const SecondRow& row) {
-    const v1::SeriesReport* const series = of(row);
-    const uint64_t writes = series == nullptr ? 0 : At(series->writes(), row.row);
-    if (writes == 0 || row.row >= series->latency_sum_ns_size()) return std::string();
-    return CsvCell(static_cast<double>(At(series->latency_sum_ns(), row.row)) / static_cast<double>(writes));
+    const SeriesPlace at = of(row);
+    const uint64_t writes = at.series == nullptr ? 0 : At(at.series->writes(), at.row);
+    if (writes == 0 || at.row >= at.series->latency_sum_ns_size()) return std::string();
+    return CsvCell(static_cast<double>(At(at.series->latency_sum_ns(), at.row)) / static_cast<double>(writes));
   });
   for (const SeriesColumn& column : SeriesLatencyColumns()) {
+    if (column.percent > 0 && !percentiles) continue;
     const FieldDescriptor& field = *v1::SeriesReport::descriptor()->FindFieldByName(column.field);
     table.Column(absl::StrCat(prefix, column.csv_figure), [of, &field](const SecondRow& row) {
-      const v1::SeriesReport* const series = of(row);
-      if (series == nullptr) return std::string();
-      return Quantile(series->GetReflection()->GetRepeatedFieldRef<uint64_t>(*series, &field), row.row);
+      const SeriesPlace at = of(row);
+      if (at.series == nullptr) return std::string();
+      return Quantile(at.series->GetReflection()->GetRepeatedFieldRef<uint64_t>(*at.series, &field), at.row);
     });
   }
 }
 
-// The series of the response times of the same writes; null where it lacks or does not fit.
-const v1::SeriesReport* ResponseOf(const v1::StepReport& step, const v1::SeriesReport& series) {
-  for (const v1::SeriesReport& response : step.response().series()) {
-    const bool same = response.kind() == series.kind() && response.host() == series.host() &&
-                      response.qm() == series.qm() && response.storage() == series.storage();
-    if (!same) continue;
-    const auto& seconds = response.second();
-    const bool fits = std::equal(seconds.begin(), seconds.end(), series.second().begin(), series.second().end());
-    return fits ? &response : nullptr;
-  }
-  return nullptr;
-}
-
-CsvTable<SecondRow> SecondColumns() {
+// `operations`: those that some step measures beside the writes.
+CsvTable<SecondRow> SecondColumns(const std::vector<std::string>& operations) {
   CsvTable<SecondRow> table;
   table.Column("run_id", [](const SecondRow& row) { return CsvCell(row.report.run().id()); });
   table.Column("step", [](const SecondRow& row) { return CsvCell(uint64_t{row.step.number()}); });
@@ -336,8 +413,8 @@ CsvTable<SecondRow> SecondColumns() {
   table.Column("storage", [](const SecondRow& row) { return NonZeroCell(row.series.storage()); });
   table.Column("second", [](const SecondRow& row) { return CsvCell(uint64_t{row.series.second(row.row)}); });
   table.Column("start_utc", StartOf);
-  table.Column("length_ns", [](const SecondRow& row) { return CsvCell(row.length_ns); });
-  table.Column("irregular", [](const SecondRow& row) { return std::string(row.irregular); });
+  table.Column("length_ns", [](const SecondRow& row) { return CsvCell(row.span.length_ns); });
+  table.Column("irregular", [](const SecondRow& row) { return std::string(row.span.irregular); });
   table.Column("writes", [](const SecondRow& row) { return CsvCell(At(row.series.writes(), row.row)); });
   table.Column("bytes", [](const SecondRow& row) { return CsvCell(At(row.series.bytes(), row.row)); });
   table.Column("iops", [](const SecondRow& row) {
@@ -346,15 +423,20 @@ CsvTable<SecondRow> SecondColumns() {
   table.Column("mb_per_second", [](const SecondRow& row) {
     return PerSecond(row, static_cast<double>(At(row.series.bytes(), row.row)) / kBytesPerMegabyte);
   });
-  AddTimes("latency_", [](const SecondRow& row) { return &row.series; }, table);
-  AddTimes("response_", [](const SecondRow& row) { return row.response; }, table);
+  AddTimes("latency_", [](const SecondRow& row) { return SeriesPlace{&row.series, row.row}; }, true, table);
+  AddTimes("response_", [](const SecondRow& row) { return row.response; }, true, table);
+  for (size_t n = 0; n < operations.size(); ++n) {
+    // The series of operations have no percentiles.
+    AddTimes(absl::StrCat(operations[n], "_"), [n](const SecondRow& row) { return row.operations[n]; }, false, table);
+  }
   return table;
 }
 
 }  // namespace
 
 std::string RenderTimelineCsv(const v1::Report& report) {
-  CsvTable<SecondRow> table = SecondColumns();
+  const std::vector<std::string> operations = OperationNames(report);
+  CsvTable<SecondRow> table = SecondColumns(operations);
   if (HasPlacement(report)) {
     table.Column("queue_manager", [](const SecondRow& row) {
       return row.series.qm() == 0 ? "" : CsvCell(QmText(row.report, row.series.host(), row.series.qm()));
@@ -364,16 +446,16 @@ std::string RenderTimelineCsv(const v1::Report& report) {
   AddSweptColumns(report, table);
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
+    const SeriesByScope responses(step.response().series());
+    std::vector<SeriesByScope> parts;
+    for (const std::string& name : operations) parts.emplace_back(OperationOf(step, name).series());
     for (const v1::SeriesReport& series : step.series()) {
-      const v1::SeriesReport* const response = ResponseOf(step, series);
-      int next = 0;
-      for (int row = 0; row < series.second_size(); ++row) {
-        SecondRow second{report, step, series, response, row};
-        if (next < series.irregular_size() && static_cast<int>(series.irregular(next).row()) == row) {
-          const v1::IrregularRow& irregular = series.irregular(next++);
-          second.length_ns = irregular.length_ns();
-          second.irregular = irregular.closing() ? "closing" : irregular.coalesced() ? "coalesced" : "partial";
-        }
+      SeriesRows response = responses.RowsLike(series);
+      std::vector<SeriesRows> part_rows;
+      for (const SeriesByScope& part : parts) part_rows.push_back(part.RowsLike(series));
+      for (SeriesRows rows(&series); !rows.done(); rows.Next()) {
+        SecondRow second{report, step, series, rows.row(), rows.span(), response.Find(rows.span())};
+        for (SeriesRows& part : part_rows) second.operations.push_back(part.Find(rows.span()));
         csv += table.Line(second);
       }
     }

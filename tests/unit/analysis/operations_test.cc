@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "common/histogram.h"
 #include "common/protocol.h"
 #include "controller/render/csv.h"
@@ -210,7 +212,97 @@ TEST(Operations, TextJsonAndCsvHaveTheParts) {
   for (SimHost& host : writes.hosts) host.sync_ns = nullptr;
   const v1::Report without = Analyze(MakeJournal(writes));
   EXPECT_THAT(RenderCsv(without), Not(HasSubstr("sync_")));
+  EXPECT_THAT(RenderTimelineCsv(without), Not(HasSubstr("sync_")));
   EXPECT_THAT(RenderJson(without), Not(HasSubstr("\"operations\"")));
+}
+
+using CsvRow = std::map<std::string, std::string>;
+
+// The rows of a timeline.csv without quotes, by the names of their columns.
+std::vector<CsvRow> TimelineOf(const v1::Report& report) {
+  const std::vector<std::string> lines = absl::StrSplit(RenderTimelineCsv(report), "\r\n", absl::SkipEmpty());
+  const std::vector<std::string> names = absl::StrSplit(lines.at(0), ',');
+  std::vector<CsvRow> rows;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = absl::StrSplit(lines[i], ',');
+    if (cells.size() != names.size()) throw std::runtime_error("another number of cells than of names: " + lines[i]);
+    CsvRow& row = rows.emplace_back();
+    for (size_t n = 0; n < names.size(); ++n) row[names[n]] = cells[n];
+  }
+  return rows;
+}
+
+// The cells of a row for the parts of its writes.
+std::vector<std::string> PartsOf(const CsvRow& row) {
+  return {row.at("sync_avg_ns"), row.at("sync_max_ns"), row.at("write_call_avg_ns"), row.at("write_call_max_ns")};
+}
+
+TEST(Operations, TheTimelineHasThePartsOfEachSecond) {
+  v1::Report report = Analyze(MakeJournal(WithSyncs()));
+  for (v1::OperationReport& operation : *report.mutable_steps(0)->mutable_operations()) {
+    if (operation.name() != "write_call") continue;
+    // The call of a write that is in flight at the end is over before the write.
+    for (v1::SeriesReport& series : *operation.mutable_series()) series.mutable_irregular(0)->set_length_ns(0);
+  }
+  const std::vector<CsvRow> rows = TimelineOf(report);
+  EXPECT_FALSE(rows.at(0).contains("sync_p99_ns")) << "it would always be empty";
+  size_t with_parts = 0;
+  for (const CsvRow& row : rows) {
+    if (row.at("kind") == "qm") {
+      EXPECT_THAT(PartsOf(row), Each(""));
+      continue;
+    }
+    ++with_parts;
+    const bool slow = row.at("latency_max_ns") == "20000000";
+    EXPECT_EQ(row.at("sync_max_ns"), slow ? "19500000" : "900000");
+    EXPECT_EQ(row.at("write_call_max_ns"), slow ? "500000" : "100000");
+    EXPECT_NEAR(std::stod(row.at("sync_avg_ns")) + std::stod(row.at("write_call_avg_ns")),
+                std::stod(row.at("latency_avg_ns")), 1);
+  }
+  // Of two hosts, two storages and the cluster: two seconds, and the writes in flight at the end.
+  EXPECT_EQ(with_parts, 15U);
+}
+
+TEST(Operations, TheTimelineHasPartsWhereARowOfTheWritesCoversTheSameTime) {
+  SimRun run = TwoHosts(3 * kNsPerSecond);
+  run.hosts[0].sync_ns = [](uint64_t) { return 900'000; };
+  // Its first two seconds are one row, which is a row of the cluster, too.
+  run.hosts[1].coalesce = 8;
+  std::map<std::string, std::vector<std::string>> syncs;
+  for (const CsvRow& row : TimelineOf(Analyze(MakeJournal(run)))) {
+    if (row.at("kind") == "host" || row.at("kind") == "cluster") {
+      syncs[row.at("host")].push_back(row.at("second") + ": " + row.at("sync_max_ns"));
+    }
+  }
+  EXPECT_THAT(syncs["alpha"], ElementsAre("0: 900000", "1: 900000", "2: 900000"));
+  EXPECT_THAT(syncs["beta"], ElementsAre("0: ", "2: "));
+  EXPECT_THAT(syncs[""], ElementsAre("0: ", "2: 900000"));
+}
+
+TEST(Operations, TheTimelineOfADamagedReportLeavesOutThePartsThatDoNotFit) {
+  v1::Report report = Analyze(MakeJournal(WithSyncs()));
+  *report.add_steps() = report.steps(0);
+  report.mutable_steps(1)->set_number(2);
+  report.mutable_steps(1)->clear_operations();
+  for (v1::OperationReport& operation : *report.mutable_steps(0)->mutable_operations()) {
+    for (v1::SeriesReport& series : *operation.mutable_series()) {
+      if (operation.name() == "sync") {
+        series.mutable_writes()->Truncate(1);
+        series.clear_latency_max_ns();
+        series.mutable_irregular(0)->set_row(4'000'000'000);
+      } else {
+        series.set_second(0, 77);
+      }
+    }
+  }
+  for (const CsvRow& row : TimelineOf(report)) {
+    EXPECT_NE(row.at("latency_max_ns"), "");
+    const bool first = row.at("step") == "1" && row.at("kind") != "qm" && row.at("second") == "0";
+    EXPECT_EQ(row.at("sync_avg_ns") != "", first) << row.at("second");
+    EXPECT_EQ(row.at("sync_max_ns"), "");
+    EXPECT_EQ(row.at("write_call_avg_ns"), "");
+    EXPECT_EQ(row.at("write_call_max_ns"), "");
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "common/protocol.h"
 #include "controller/export/formats.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
@@ -76,15 +77,23 @@ class HlogExportTest : public ::testing::Test {
     }
     return sum;
   }
-  // What the writes' own latencies make of it.
-  static std::map<uint32_t, uint64_t> Wanted(const tests::SimRun& run, uint32_t step, bool warmup, int host, int qm) {
+  // Time of a write, or of one of its parts.
+  static uint64_t TimeNs(const tests::SimHost& host, const tests::SimWrite& write, uint64_t number,
+                         uint32_t operation) {
+    const int64_t sync_ns = operation == kWriteOperation ? 0 : host.sync_ns(number);
+    return static_cast<uint64_t>(operation == kSyncOperation ? sync_ns : write.latency_ns - sync_ns);
+  }
+  // What the times of the writes, or of one of their parts, make of it.
+  static std::map<uint32_t, uint64_t> Wanted(const tests::SimRun& run, uint32_t step, bool warmup, int host, int qm,
+                                             uint32_t operation = kWriteOperation) {
     std::map<uint32_t, uint64_t> counts;
     for (size_t h = 0; h < run.hosts.size(); ++h) {
       for (size_t q = 0; q < run.hosts[h].steps[step].size(); ++q) {
         if (host >= 0 && (static_cast<int>(h) != host || static_cast<int>(q) != qm - 1)) continue;
+        uint64_t number = 0;
         for (const tests::SimWrite& write : run.hosts[h].steps[step][q]) {
-          if ((write.end_ns() < 0) == warmup)
-            ++counts[HistogramLayout::IndexOf(static_cast<uint64_t>(write.latency_ns))];
+          const uint64_t time_ns = TimeNs(run.hosts[h], write, ++number, operation);
+          if ((write.end_ns() < 0) == warmup) ++counts[HistogramLayout::IndexOf(time_ns)];
         }
       }
     }
@@ -173,6 +182,62 @@ TEST_F(HlogExportTest, OfAHostThatIsLostEndsWithItsData) {
   EXPECT_EQ(of_lost, 1U);
   EXPECT_GE(of_other, 3U);
   EXPECT_EQ(writes_, index_->report().steps(0).scopes().rbegin()->latency().count());
+}
+
+TEST_F(HlogExportTest, HoldsThePartsOfTheWritesUnderTagsOfTheirOwn) {
+  std::mt19937_64 random(46);
+  for (uint32_t coalesce : {1U, 3U}) {
+    tests::SimRun run = tests::TwoHosts(random);
+    run.hosts[1].coalesce = coalesce;
+    const std::vector<LogLine> whole = Export(run, {std::nullopt, true});
+    const uint64_t writes = writes_;
+    for (tests::SimHost& host : run.hosts) {
+      host.sync_ns = [](uint64_t number) { return static_cast<int64_t>(10'000 + number % 7 * 5'000); };
+    }
+    const std::vector<LogLine> lines = Export(run, {std::nullopt, true});
+    EXPECT_EQ(writes_, writes) << "parts are no writes";
+    const std::pair<uint32_t, std::string> parts[] = {{kWriteCallOperation, "write_call"}, {kSyncOperation, "sync"}};
+    for (const auto& [part, name] : parts) {
+      for (uint32_t step = 0; step < 2; ++step) {
+        const std::string tag = "step" + std::to_string(step + 1);
+        EXPECT_EQ(Sum(lines, tag + "/" + name), Wanted(run, step, false, -1, 0, part));
+        EXPECT_EQ(Sum(lines, tag + "/" + name + "/alpha/qm2"), Wanted(run, step, false, 0, 2, part));
+        EXPECT_EQ(Sum(lines, tag + "/" + name + "/beta/qm1"), Wanted(run, step, false, 1, 1, part));
+        EXPECT_EQ(Sum(lines, tag + "/warmup/" + name), Wanted(run, step, true, -1, 0, part));
+        EXPECT_EQ(Sum(lines, tag + "/warmup/" + name + "/alpha/qm1"), Wanted(run, step, true, 0, 1, part));
+      }
+    }
+    // The lines of the writes are those of the run without parts.
+    std::vector<LogLine> of_writes;
+    for (const LogLine& line : lines) {
+      if (line.tag.find("write_call") == std::string::npos && line.tag.find("sync") == std::string::npos) {
+        of_writes.push_back(line);
+      }
+    }
+    EXPECT_LT(of_writes.size(), lines.size());
+    ASSERT_EQ(of_writes.size(), whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(of_writes[i].tag, whole[i].tag) << i;
+      EXPECT_EQ(of_writes[i].from_s, whole[i].from_s) << i;
+      EXPECT_EQ(of_writes[i].length_s, whole[i].length_s) << i;
+      EXPECT_EQ(of_writes[i].hdr.counts, whole[i].hdr.counts) << i;
+    }
+  }
+}
+
+TEST_F(HlogExportTest, PutsThePartsOfASecondBehindItsWritesInTheOrderOfTheStep) {
+  std::mt19937_64 random(47);
+  for (uint32_t coalesce : {1U, 3U}) {
+    tests::SimRun run = tests::TwoHosts(random);
+    run.hosts[1].coalesce = coalesce;
+    for (tests::SimHost& host : run.hosts) host.sync_ns = [](uint64_t) { return 10'000; };
+    const std::vector<LogLine> lines = Export(run, {0, false});
+    ASSERT_GE(lines.size(), 3U);
+    EXPECT_EQ(lines[0].tag, "");
+    EXPECT_EQ(lines[1].tag, "write_call");
+    EXPECT_EQ(lines[2].tag, "sync");
+    for (size_t i = 1; i < lines.size(); ++i) EXPECT_GE(lines[i].from_s, lines[i - 1].from_s) << i;
+  }
 }
 
 TEST_F(HlogExportTest, BeginsWithTheHeadOfItsFormat) {
