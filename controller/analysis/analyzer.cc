@@ -231,10 +231,13 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
       continue;
     }
     if (on_frame_) on_frame_(frames.host(), frame);
-    // Sections and interval rows are about whole writes.
-    if (frame.operation() != kWriteOperation) continue;
-    if (section_) section_->OnFrame(frames.host(), frame);
-    if (rows_) rows_->Add(*step_, hosts_.at(frames.host()), frame);
+    const bool of_write = frame.operation() == kWriteOperation;
+    if (section_) {
+      const auto place = static_cast<int>(frame.operation());
+      section_->OnFrame(frames.host(), frame, of_write ? "" : step_->step().operations(place).name());
+    }
+    // Interval rows are about whole writes.
+    if (rows_ && of_write) rows_->Add(*step_, hosts_.at(frames.host()), frame);
   }
   if (step_) step_->ClosePassedSeconds(frames.host());
   if (step_ && rows_) rows_->GivePassed(*step_);

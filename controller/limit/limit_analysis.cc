@@ -137,15 +137,19 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
 absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline& /*timeline*/) {
   if (record.has_host_joined()) {
     const v1::HostJoined& joined = record.host_joined();
-    hosts_.try_emplace(joined.host(), Host{joined.label(), joined.plan().log().workload().qm()});
+    const v1::LogWork& work = joined.plan().log();
+    hosts_.try_emplace(joined.host(), Host{joined.label(), work.workload().qm()});
+    if (!work.steps().empty()) operations_ = work.steps(0).operations();
   }
   broken_ = broken_ || record.has_host_lost() || record.has_fault();
   if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
   return absl::OkStatus();
 }
 
-void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame) {
-  if (rules_ >= 3) parts_.Add(host, frame);
+void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame, const std::string& operation) {
+  if (rules_ >= 3) parts_.Add(host, frame, operation);
+  // A part has no scheduled start.
+  if (!operation.empty()) return;
   uint64_t& delay_ns = start_delays_ns_[host];
   if (frame.first_interval() >= 0) delay_ns = std::max(delay_ns, frame.start_delay().max_ns());
 }
@@ -188,6 +192,13 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   for (const v1::HostLoadReport& load : report.load()) {
     for (HostFact& host : step.hosts) {
       if (host.label == load.host()) host.bottleneck = load.bottleneck();
+    }
+  }
+  for (const v1::OperationReport& operation : report.operations()) {
+    for (const v1::OperationScopeReport& scope : OfKind(operation.scopes(), v1::SCOPE_KIND_HOST)) {
+      for (HostFact& host : step.hosts) {
+        if (host.label == scope.host()) host.write_parts[operation.name()] = scope.latency();
+      }
     }
   }
   for (const v1::CriterionReport& criterion : criteria) {
@@ -259,6 +270,13 @@ const LimitAnalysis::Step* LimitAnalysis::BeforeAt(const Step& step) const {
 v1::LimitState LimitAnalysis::StateOf(const v1::StepReport& report, const std::vector<Judged>& judged,
                                       Step& step) const {
   bool meets = !judged.empty() && report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
+  // A part of the writes that the step did not measure has no result.
+  for (const Criterion& criterion : criteria_) {
+    const auto is_its = [&criterion](const v1::CriterionReport& result) {
+      return result.criterion() == criterion.text;
+    };
+    meets = meets && (criterion.operation.empty() || std::ranges::any_of(step.criteria, is_its));
+  }
   bool exceeds = false;
   for (size_t i = 0; i < judged.size(); ++i) {
     meets = meets && judged[i].outcome == v1::OUTCOME_PASS;
@@ -284,6 +302,7 @@ std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
   step.set_duration_ns(next->duration_ns);
   step.set_warmup_ns(plan_.warmup_ns());
   step.set_purpose(next->purpose);
+  *step.mutable_operations() = operations_;
   if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
     step.set_rate_per_second(next->load);
   } else {

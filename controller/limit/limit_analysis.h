@@ -1,6 +1,8 @@
 // What a journal says of a search for the highest load.
 #pragma once
 
+#include <google/protobuf/repeated_field.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,7 +26,7 @@ class LimitAnalysis final : public SectionAnalysis {
 
   absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline) override;
   bool HasSteps() const override { return true; }
-  void OnFrame(uint32_t host, const v1::Frame& frame) override;
+  void OnFrame(uint32_t host, const v1::Frame& frame, const std::string& operation) override;
   void OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria, int64_t now_ns) override;
   std::optional<v1::LogStep> NextStep() const override;
   std::string LastStepText() const override;
@@ -47,6 +49,8 @@ class LimitAnalysis final : public SectionAnalysis {
     v1::LatencyReport service;
     // Why its load generator may be CPU-bound; empty: no sign of it.
     std::string bottleneck;
+    // The parts of its writes, by name; empty: it measured none.
+    std::map<std::string, v1::LatencyReport> write_parts = {};
   };
   // What is kept of a step, in addition to the search's own record of it.
   struct Step {
@@ -98,6 +102,8 @@ class LimitAnalysis final : public SectionAnalysis {
   const std::vector<Criterion> criteria_;
   // By number.
   std::map<uint32_t, Host> hosts_;
+  // What the first step of the run measures; all further steps measure the same.
+  google::protobuf::RepeatedPtrField<v1::Operation> operations_;
   // A host was lost or failed: what follows would be measured with less load.
   bool broken_ = false;
   // Parts of the running step.

@@ -127,11 +127,11 @@ void LimitAnalysis::SetCause(v1::LimitReport& limit) const {
 }
 
 void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::LimitReport& limit) const {
-  if (step.hosts.size() < 2) {
+  const auto one_host_alone = [&limit] {
     limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
     limit.set_cause_text("the storage or this host's path to it: one host alone cannot show which");
-    return;
-  }
+  };
+  if (step.hosts.size() < 2) return one_host_alone();
   // By the criterion that the load exceeds, or else the plan's first one about a latency; without any, by p99.
   std::vector<std::string> texts = {step.point.criterion()};
   texts.insert(texts.end(), plan_.criteria().begin(), plan_.criteria().end());
@@ -150,7 +150,12 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   };
   std::vector<Figure> figures;
   for (const HostFact& host : step.hosts) {
-    const std::optional<double> figure = FigureOf(criterion, criterion.service_time ? host.service : host.felt);
+    const auto part = host.write_parts.find(criterion.operation);
+    // A host without a sync after each write measures no parts.
+    if (!criterion.operation.empty() && part == host.write_parts.end()) continue;
+    const std::optional<double> figure = FigureOf(criterion, !criterion.operation.empty() ? part->second
+                                                             : criterion.service_time     ? host.service
+                                                                                          : host.felt);
     if (!figure) {
       limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
       limit.set_cause_text(absl::StrCat("storage or path: ", at, host.label, " had too few writes for ", name));
@@ -158,6 +163,7 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
     }
     figures.push_back({host.label, *figure});
   }
+  if (figures.size() < 2) return one_host_alone();
   StableSort(figures, [](const Figure& a, const Figure& b) { return a.value_ns > b.value_ns; });
   const double worst_ns = figures[0].value_ns;
   const auto alike = static_cast<size_t>(std::count_if(figures.begin(), figures.end(), [&](const Figure& host) {

@@ -83,9 +83,10 @@ StepParts::Part StepParts::PartOf(const Criterion& criterion, const v1::Distribu
   return part;
 }
 
-void StepParts::Add(uint32_t host, const v1::Frame& frame) {
+void StepParts::Add(uint32_t host, const v1::Frame& frame, const std::string& operation) {
   if (frame.first_interval() < 0) return;
   for (Case& one : cases_) {
+    if (one.criterion.operation != operation) continue;
     const bool paced = frame.has_response() && !one.criterion.service_time;
     const Part part = PartOf(one.criterion, paced ? frame.response() : frame.latency());
     one.paced = one.paced || paced;

@@ -13,8 +13,9 @@
 
 namespace plimsoll {
 
-// A criterion's figure in a step. Of a percentile: the share of writes beyond its limit, in the place where most are.
-// Of an average: the average itself in nanoseconds, in the place where it is largest.
+// A criterion's figure in a step, of writes or of one part of each. For a percentile it is the share of them beyond its
+// limit, in the place where most are; for an average the average itself in nanoseconds, in the place where it is
+// largest.
 struct StepFigure {
   bool is_average = false;
   // As measured, and the bounds of its confidence interval. Each of them is wrong with a chance of at most 1 %.
@@ -38,8 +39,9 @@ class StepParts {
   // Percentiles and, where `averages`, averages with an upper limit; the others of `criteria` are left out.
   StepParts(const std::vector<Criterion>& criteria, bool averages);
 
-  // Adds a frame of the measured time. The host is known to have that writer.
-  void Add(uint32_t host, const v1::Frame& frame);
+  // Adds a frame of the measured time to the criteria that are about `operation`: a part of the write, by its name;
+  // empty: the write. The host is known to have that writer.
+  void Add(uint32_t host, const v1::Frame& frame, const std::string& operation);
 
   // Figure of a criterion, given as text, over `measured_ns`; nothing where it has no such figure, or too little was
   // measured. `storages`: that of each host, by its number.

@@ -76,7 +76,7 @@ void AddUnsyncedHosts(const v1::TestPlan& plan, std::vector<PlanProblem>& proble
 // Whether more load can break it: what a search takes.
 bool SuitsSearch(const std::string& text, uint64_t block_size_bytes) {
   const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
-  if (!criterion.ok() || !criterion->operation.empty()) return false;
+  if (!criterion.ok()) return false;
   const MetricInfo& info = InfoOf(criterion->metric);
   if (!info.has_service_time && !info.has_stall_class) return false;
   if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != block_size_bytes) return false;

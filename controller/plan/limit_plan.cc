@@ -64,10 +64,6 @@ std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
       add(criteria, ": ", Quoted(text),
           " does not get worse with load; a search takes latencies and stalls, such as p99<5ms or stalls==0");
     }
-    if (!criterion.operation.empty()) {
-      add(criteria, ": ", Quoted(text),
-          " is about a part of each write; a search takes the latency of the whole write");
-    }
     if (criterion.metric == Metric::kWeightedAverage) {
       add(criteria, ": ", Quoted(text),
           ": how far chance moves a weighted average is not known, so that no load could be shown to meet it; use avg "

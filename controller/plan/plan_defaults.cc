@@ -193,8 +193,8 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
       steps.emplace_back(std::move(step)).set_repetition(repetition);
     }
   }
-  // A search chooses its further steps itself, and takes whole writes alone.
-  if (MeasuresParts(plan) && RunKindOf(plan) != RunKind::kLimit) {
+  // The steps that a search adds measure what its first one does.
+  if (MeasuresParts(plan)) {
     for (v1::LogStep& step : steps) MeasureParts(step);
   }
   return steps;

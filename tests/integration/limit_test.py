@@ -97,8 +97,9 @@ class Limit(harness.PlimsollTest):
         agent = self.agent("alpha", root=fs.mountpoint).address
         out = self.base / "killed"
         search = self.start_plimsoll("limit", "--file-size", "64k", "--num-files", "2", "--out", out, "--hosts", agent,
-                                     "--dir", fs.mountpoint, "--require", "p90<20ms", "--duration", "1s", "--warmup",
-                                     "100ms", "--hold", "2s", "--budget", "100s", "--lease", "10s")
+                                     "--dir", fs.mountpoint, "--sync", "fdatasync", "--require", "p90<20ms",
+                                     "--require", "sync_p90<10s", "--duration", "1s", "--warmup", "100ms", "--hold",
+                                     "2s", "--budget", "100s", "--lease", "10s")
         search.await_err(r"step \d+, search: ")
         search.signal(signal.SIGKILL)
         search.finish()
@@ -108,6 +109,13 @@ class Limit(harness.PlimsollTest):
         purposes = [point["purpose"] for point in report["limit"]["points"]]
         self.assertEqual(purposes[:3], ["probe", "maximum", "probe"])
         self.assertIn("search", purposes)
+        # Each step has the parts of its writes, those that the search added, too.
+        for step in report["steps"]:
+            self.assertEqual([one["name"] for one in step["operations"]], ["write_call", "sync"])
+        for step in report["steps"][:-1]:
+            whole = harness.cluster(step)["latency"]
+            for part in step["operations"]:
+                self.assertEqual(harness.cluster(part)["latency"]["count"], whole["count"])
         self.await_nothing_left(fs.mountpoint)
 
     def test_queue_managers_are_searched_one_by_one(self):
@@ -128,6 +136,7 @@ class Limit(harness.PlimsollTest):
         for arguments, told in (
             ((), "--require (criteria) is missing"),
             (("--require", "iops>=100"), "does not get worse with load"),
+            (("--require", "sync_p99<5ms"), "is measured with --sync (workload.sync) fdatasync alone"),
             (("--require", "p99<5ms", "--rate", "10"), "a search over the rate chooses it itself"),
             (("--require", "p99<5ms", "--bsize", "4k,8k"), "a search takes one block size"),
             (("--require", "p99<5ms", "--budget", "30s"), "is too short for 6 steps"),

@@ -201,6 +201,31 @@ TEST(Operations, AnOperationThatThisVersionDoesNotKnowIsLeftOutAndNeverPassed) {
   EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("does not know the operation 'read'")));
 }
 
+// A search with one step, whose writes are those of WithSyncs: the figure by which its criterion is decided.
+v1::LimitConfidence ConfidenceOf(const std::string& criterion) {
+  SimRun run = WithSyncs({criterion});
+  run.verdict_rules = 5;
+  std::vector<v1::JournalRecord> records = MakeJournal(run);
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_run_begin()) continue;
+    v1::RunBegin& begin = *record.mutable_run_begin();
+    begin.mutable_plan()->mutable_limit()->set_over(v1::LIMIT_OVER_RATE);
+    for (v1::LogStep& step : *begin.mutable_steps()) step.set_purpose(v1::STEP_PURPOSE_SEARCH);
+  }
+  const v1::Report report = Analyze(records);
+  if (report.limit().points_size() != 1) throw std::runtime_error("not one point of a search");
+  return report.limit().points(0).confidence();
+}
+
+TEST(Operations, ASearchCountsTheTimesOfWritesAndPartsApart) {
+  EXPECT_EQ(ConfidenceOf("p50<950us").beyond_percent(), 100);
+  EXPECT_NEAR(ConfidenceOf("sync_p50<950us").beyond_percent(), 1, 0.2);
+  EXPECT_NEAR(ConfidenceOf("p50<1100us").beyond_percent(), 1, 0.2);
+  EXPECT_NEAR(ConfidenceOf("write_call_p50<400us").beyond_percent(), 1, 0.2);
+  EXPECT_NEAR(ConfidenceOf("avg<5ms").average_ns(), 1'190'000, 20'000);
+  EXPECT_NEAR(ConfidenceOf("sync_avg<5ms").average_ns(), 1'086'000, 20'000);
+}
+
 TEST(Operations, TextJsonAndCsvHaveTheParts) {
   const v1::Report report = Analyze(MakeJournal(WithSyncs()));
   EXPECT_THAT(RenderText(report), HasSubstr("Part of the service time: sync"));

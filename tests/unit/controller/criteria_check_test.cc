@@ -102,8 +102,18 @@ TEST(CriteriaCheck, ACriterionAboutAPartOfAWriteNeedsASyncBehindEachWrite) {
                                                           "measured with --sync (workload.sync) fdatasync alone")));
   EXPECT_THAT(With("sync_p99<5ms", "", ", sync: fdatasync"), IsEmpty());
   EXPECT_THAT(With("write_call_max<5ms", "hosts: [a, {address: b, workload: {sync: fdatasync}}]\n"), IsEmpty());
-  EXPECT_THAT(With("sync_p99<5ms", "limit: {}\n", ", sync: fdatasync"),
-              Contains(HasSubstr("a search takes the latency of the whole write")));
+  // A search measures the parts in all of its steps.
+  for (const char* criterion : {"sync_p99<5ms", "write_call_avg<1ms", "sync_max@cluster<1s"}) {
+    EXPECT_THAT(With(criterion, "limit: {}\n", ", sync: fdatasync"), IsEmpty()) << criterion;
+    for (const char* sync : {"", ", sync: dsync", ", sync: sync", ", sync: none"}) {
+      EXPECT_THAT(With(criterion, "limit: {}\n", sync),
+                  ElementsAre(AllOf(HasSubstr(criterion),
+                                    HasSubstr("is measured with --sync (workload.sync) fdatasync alone"))))
+          << sync;
+    }
+  }
+  EXPECT_THAT(With("sync_wavg<5ms", "limit: {}\n", ", sync: fdatasync"),
+              ElementsAre(HasSubstr("how far chance moves a weighted average is not known")));
 }
 
 TEST(CriteriaCheck, AStallMustBeLongEnoughToBeOne) {

@@ -178,6 +178,18 @@ TEST(PlanSteps, MeasureThePartsOfAWriteWhereSomeHostHasASyncBehindIt) {
   EXPECT_THAT(CheckOperations(unknown), StatusIs(absl::StatusCode::kInvalidArgument, "'read'"));
 }
 
+TEST(PlanSteps, ASearchMeasuresThePartsOfAWriteFromItsFirstStepOn) {
+  v1::TestPlan plan = TwoHosts();
+  plan.mutable_limit();
+  FillDefaults(plan);
+  ASSERT_EQ(ExpandSteps(plan).size(), 1U);
+  EXPECT_EQ(ExpandSteps(plan).front().operations_size(), 0);
+  plan.mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  ASSERT_EQ(ExpandSteps(plan).size(), 1U);
+  EXPECT_EQ(ExpandSteps(plan).front().purpose(), v1::STEP_PURPOSE_PROBE);
+  EXPECT_EQ(ExpandSteps(plan).front().operations_size(), 3);
+}
+
 TEST(HostPlan, HoldsEverythingThatTheAgentNeeds) {
   v1::TestPlan plan = TwoHosts();
   plan.set_keep_files(true);

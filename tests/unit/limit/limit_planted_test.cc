@@ -292,6 +292,123 @@ TEST(LimitPlanted, WhereTheLoadGeneratorLeavesLoadsUndecidedTheAnswerIsALowerBou
             1);
 }
 
+// Three writers, with a sync behind each write.
+SimulatedSearch ThreeWritersThatSync() {
+  SimulatedSearch search = ThreeWriters();
+  search.plan.mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  return search;
+}
+
+struct Syncs {
+  double beyond = 0;
+  double mean_ns = 0;
+};
+
+// The share of the syncs that take longer than `limit_ns` at a rate in the long run, and their mean.
+Syncs SyncsAt(const SimulatedQueue& queue, double rate_per_second, int64_t limit_ns) {
+  double count = 0;
+  Syncs syncs;
+  for (const SimulatedWriter& writer : RunQueue(queue, rate_per_second, kNsPerSecond, 600 * kNsPerSecond, 4711)) {
+    count += static_cast<double>(writer.sync_ns.size());
+    for (const int64_t sync_ns : writer.sync_ns) {
+      syncs.beyond += sync_ns > limit_ns ? 1 : 0;
+      syncs.mean_ns += static_cast<double>(sync_ns);
+    }
+  }
+  return {syncs.beyond / count, syncs.mean_ns / count};
+}
+
+// Syncs take longer the more of the three writers wait for the server, long before writes are queued for it.
+TEST(LimitPlanted, ASlowSyncIsTheLimitWhereTheWritesHaveRoom) {
+  const v1::LimitReport of_writes = RunSearch(ThreeWritersThatSync()).limit();
+  for (const char* const criterion : {"sync_p99<600us", "sync_avg<320us"}) {
+    SimulatedSearch search = ThreeWritersThatSync();
+    search.plan.add_criteria("write_call_avg<1ms");
+    search.plan.add_criteria(criterion);
+    const v1::Report report = RunSearch(search);
+    const v1::LimitReport& limit = report.limit();
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS) << criterion;
+    ASSERT_TRUE(limit.held() && limit.has_exceeded_at()) << criterion;
+    EXPECT_LT(limit.exceeded_at(), 0.9 * of_writes.limit()) << criterion;
+    const Syncs met = SyncsAt(search.queue, limit.limit(), 600'000);
+    const Syncs exceeded = SyncsAt(search.queue, limit.exceeded_at(), 600'000);
+    const v1::LimitPoint* const check = Last(limit, v1::STEP_PURPOSE_CHECK);
+    ASSERT_NE(check, nullptr) << criterion;
+    EXPECT_EQ(check->criterion(), criterion);
+    EXPECT_EQ(check->state(), v1::LIMIT_STATE_EXCEEDS) << criterion;
+    EXPECT_EQ(check->confidence().criterion(), criterion);
+    if (check->confidence().has_average_ns()) {
+      EXPECT_LE(met.mean_ns, 1.01 * 320'000);
+      EXPECT_GE(exceeded.mean_ns, 0.99 * 320'000);
+      EXPECT_GT(check->confidence().low_ns(), 320'000);
+    } else {
+      EXPECT_LE(met.beyond, 0.0105);
+      EXPECT_GE(exceeded.beyond, 0.0095);
+      EXPECT_GT(check->confidence().low_percent(), 1);
+    }
+    // The verdict shows all three criteria at the answer, and that the rate was reached.
+    ASSERT_EQ(report.verdict().criteria_size(), 4) << criterion;
+    EXPECT_EQ(report.verdict().criteria(2).criterion(), criterion);
+    EXPECT_EQ(report.verdict().criteria(2).outcome(), v1::OUTCOME_PASS);
+  }
+}
+
+TEST(LimitPlanted, TheLongestSyncHasNoBoundsOfChanceAndMustExceedItsLimitTwice) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan = SearchPlan("sync_max<50ms");
+  search.plan.mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  search.plan.mutable_limit()->set_budget_ns(400 * kNsPerSecond);
+  // In the first step at a load that is searched.
+  uint32_t paused = 0;
+  bool searching = false;
+  search.plant = [&](v1::StepReport& report) {
+    searching = searching || report.purpose() == v1::STEP_PURPOSE_SEARCH;
+    if (!searching) paused = report.number() + 1;
+  };
+  search.change = [&](uint32_t number, SimulatedQueue& queue) {
+    if (number != paused || number < 4) return;
+    queue.pause_every_ns = 2 * kNsPerSecond;
+    queue.pause_ns = 60'000'000;
+  };
+  const v1::LimitReport limit = RunSearch(search).limit();
+  const auto first = std::find_if(limit.points().begin(), limit.points().end(), [](const v1::LimitPoint& point) {
+    return point.purpose() == v1::STEP_PURPOSE_SEARCH;
+  });
+  ASSERT_NE(first, limit.points().end());
+  EXPECT_EQ(first->state(), v1::LIMIT_STATE_UNDECIDED);
+  EXPECT_EQ(first->criterion(), "sync_max<50ms");
+  EXPECT_FALSE(first->has_confidence());
+  EXPECT_EQ((first + 1)->load(), first->load());
+}
+
+TEST(LimitPlanted, TheTimesOfPartsAreNeverThoseOfWrites) {
+  for (const char* const criterion : {"p99<2ms", "avg<600us"}) {
+    SimulatedSearch search = ThreeWriters();
+    search.plan = SearchPlan(criterion);
+    search.plan.set_duration_ns(10 * kNsPerSecond);
+    const v1::Report without = RunSearch(search);
+    search.plan.mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+    const v1::Report with = RunSearch(search);
+    ASSERT_EQ(without.steps_size(), with.steps_size()) << criterion;
+    for (int step = 0; step < with.steps_size(); ++step) {
+      EXPECT_EQ(without.steps(step).operations_size(), 0) << criterion;
+      EXPECT_EQ(with.steps(step).operations_size(), 2) << criterion;
+    }
+    EXPECT_EQ(without.limit().SerializeAsString(), with.limit().SerializeAsString()) << criterion;
+  }
+}
+
+// Such a plan is refused. A journal that has one must not show that a load meets the criterion.
+TEST(LimitPlanted, NoLoadMeetsACriterionOfAPartThatWasNotMeasured) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan.add_criteria("sync_p99<1s");
+  search.plan.mutable_limit()->set_budget_ns(400 * kNsPerSecond);
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.limit().limit(), 0);
+  EXPECT_NE(report.verdict().outcome(), v1::OUTCOME_PASS);
+}
+
 // What a search of an older version measured is what its report shows; its journal has no check, nor is one missed.
 TEST(LimitPlanted, ASearchOfAnOlderVersionKeepsItsPassWithoutACheck) {
   SimulatedSearch search = ThreeWriters();

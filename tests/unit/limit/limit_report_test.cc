@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -260,6 +261,48 @@ TEST(LimitReport, OneHostThatIsSlowByItselfIsItsPath) {
   const v1::Report report = RunSearch(search);
   EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_HOST_PATH) << report.limit().cause_text();
   EXPECT_EQ(report.limit().host(), "node3");
+}
+
+// Three hosts whose syncs are the limit, and what the plant makes of their figures for the cause.
+SimulatedSearch SlowSyncs(const std::function<void(v1::OperationScopeReport& host)>& plant) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan = SearchPlan("sync_p99<600us");
+  search.plan.mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  search.plant = [plant](v1::StepReport& report) {
+    for (v1::OperationReport& operation : *report.mutable_operations()) {
+      if (operation.name() != "sync") continue;
+      for (v1::OperationScopeReport& scope : *operation.mutable_scopes()) plant(scope);
+    }
+  };
+  return search;
+}
+
+TEST(LimitReport, TheCauseOfSlowSyncsIsReadFromTheSyncs) {
+  const v1::Report storage = RunSearch(SlowSyncs([](v1::OperationScopeReport& /*scope*/) {}));
+  EXPECT_EQ(storage.limit().cause(), v1::LIMIT_CAUSE_STORAGE) << storage.limit().cause_text();
+  EXPECT_THAT(storage.limit().cause_text(), HasSubstr("all 3 hosts are affected, sync_p99 from "));
+  // The writes of all hosts are alike.
+  const v1::Report path = RunSearch(SlowSyncs([](v1::OperationScopeReport& scope) {
+    scope.mutable_latency()->set_p99_ns(scope.host() == "node3" ? 5'000'000U : 100'000U);
+  }));
+  EXPECT_EQ(path.limit().cause(), v1::LIMIT_CAUSE_HOST_PATH) << path.limit().cause_text();
+  EXPECT_EQ(path.limit().host(), "node3");
+  EXPECT_THAT(path.limit().cause_text(), HasSubstr("node3 has a sync_p99 of 5.000 ms"));
+}
+
+TEST(LimitReport, HostsWithoutASyncBehindEachWriteAreNotComparedByIt) {
+  SimulatedSearch search = SlowSyncs([](v1::OperationScopeReport& /*scope*/) {});
+  for (const int hosts : {1, 2}) {
+    search.plant = [hosts](v1::StepReport& report) {
+      for (v1::OperationReport& operation : *report.mutable_operations()) {
+        while (operation.scopes_size() > 2 * hosts) operation.mutable_scopes()->RemoveLast();
+      }
+    };
+    const v1::Report report = RunSearch(search);
+    EXPECT_EQ(report.limit().cause(), hosts == 1 ? v1::LIMIT_CAUSE_UNDETERMINED : v1::LIMIT_CAUSE_STORAGE);
+    EXPECT_THAT(report.limit().cause_text(),
+                HasSubstr(hosts == 1 ? "one host alone" : "both hosts are affected, sync_p99 from "));
+  }
 }
 
 TEST(LimitReport, OneHostAloneCannotDistinguishTheStorageFromItsPath) {

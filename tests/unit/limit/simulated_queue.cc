@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
@@ -62,6 +63,7 @@ std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_p
     SimulatedWriter& result = results[number];
     if (writer.due_ns >= static_cast<double>(warmup_ns) && writer.due_ns < end_ns) {
       result.response_ns.push_back(std::llround(server_free_ns - writer.due_ns));
+      result.sync_ns.push_back(std::llround(server_free_ns - issued_ns) - queue.write_call_ns);
       if (server_free_ns > end_ns) ++result.late;
     }
     issue(number);
@@ -161,16 +163,16 @@ ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t 
   return sums;
 }
 
-// A writer's step as frames, in so many equal parts.
-std::vector<v1::Frame> FramesOf(const SimulatedWriter& writer, uint32_t qm, uint32_t step, bool paced,
+// The times of a writer's step as frames, in so many equal parts.
+std::vector<v1::Frame> FramesOf(const std::vector<int64_t>& times_ns, uint32_t qm, uint32_t step, bool paced,
                                 int64_t duration_ns, int64_t late_ns) {
   constexpr int64_t kFrameNs = 250 * kNsPerMs;
   const auto frame_count = static_cast<size_t>(std::clamp<int64_t>(duration_ns / kFrameNs, 2, 40));
   std::vector<v1::Frame> frames;
   for (size_t part = 0; part < frame_count; ++part) {
-    const size_t count = writer.response_ns.size();
-    const auto from = writer.response_ns.begin() + static_cast<ptrdiff_t>(part * count / frame_count);
-    const auto to = writer.response_ns.begin() + static_cast<ptrdiff_t>((part + 1) * count / frame_count);
+    const size_t count = times_ns.size();
+    const auto from = times_ns.begin() + static_cast<ptrdiff_t>(part * count / frame_count);
+    const auto to = times_ns.begin() + static_cast<ptrdiff_t>((part + 1) * count / frame_count);
     std::vector<uint32_t> buckets;
     for (auto one = from; one != to; ++one) buckets.push_back(HistogramLayout::IndexOf(static_cast<uint64_t>(*one)));
     std::sort(buckets.begin(), buckets.end());
@@ -194,6 +196,44 @@ std::vector<v1::Frame> FramesOf(const SimulatedWriter& writer, uint32_t qm, uint
     }
   }
   return frames;
+}
+
+// Adds what the writers measured of one part of their writes, the operation at that place of the step's list, to the
+// report, and gives it to judge and analysis.
+void AddPart(const v1::LogStep& step, uint32_t place, const SimulatedQueue& queue,
+             const std::vector<SimulatedWriter>& results, v1::StepReport& report, Judge& judge,
+             LimitAnalysis& analysis) {
+  v1::OperationReport& operation = *report.add_operations();
+  operation.set_name(step.operations(static_cast<int>(place)).name());
+  const SecondExtremes extremes;
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::vector<int64_t> times_ns = results[i].sync_ns;
+    if (place == kWriteCallOperation) std::fill(times_ns.begin(), times_ns.end(), queue.write_call_ns);
+    ScopeSums sums;
+    sums.measured_ns = step.duration_ns();
+    for (const int64_t time_ns : times_ns) sums.latency.Record(static_cast<uint64_t>(time_ns));
+    for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST}) {
+      v1::OperationScopeReport& scope = *operation.add_scopes();
+      scope.set_kind(kind);
+      scope.set_host(absl::StrCat("node", i + 1));
+      if (kind == v1::SCOPE_KIND_QM) scope.set_qm(1);
+      *scope.mutable_latency() = MakeLatencyReport(sums.latency);
+      v1::ScopeReport judged;
+      judged.set_kind(kind);
+      judged.set_host(scope.host());
+      judged.set_qm(scope.qm());
+      judged.set_measured_ns(step.duration_ns());
+      judge.Observe(report.number(), step.block_size_bytes(),
+                    {judged, sums, sums.latency, extremes, false, operation.name()});
+    }
+    const bool one_host = step.qm() > 0;
+    const auto writer = static_cast<uint32_t>(i);
+    for (v1::Frame& frame :
+         FramesOf(times_ns, one_host ? writer + 1 : 1, report.number() - 1, false, step.duration_ns(), 0)) {
+      frame.set_operation(place);
+      analysis.OnFrame(one_host ? 0 : writer, frame, operation.name());
+    }
+  }
 }
 
 // One step's report, and what the judge makes of it.
@@ -238,10 +278,13 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     // Where queue managers are the load, they all are on one host.
     const auto writer = static_cast<uint32_t>(i);
     const bool one_host = step.qm() > 0;
-    for (const v1::Frame& frame : FramesOf(results[i], one_host ? writer + 1 : 1, number - 1,
+    for (const v1::Frame& frame : FramesOf(results[i].response_ns, one_host ? writer + 1 : 1, number - 1,
                                            step.rate_per_second() > 0, step.duration_ns(), late_ns)) {
-      analysis.OnFrame(one_host ? 0 : writer, frame);
+      analysis.OnFrame(one_host ? 0 : writer, frame, "");
     }
+  }
+  for (uint32_t place = 1; place < static_cast<uint32_t>(step.operations_size()); ++place) {
+    AddPart(step, place, queue, results, report, judge, analysis);
   }
   v1::ScopeReport& scope = *report.add_scopes();
   scope = MakeScopeReport(cluster, extremes.seconds);
@@ -274,7 +317,9 @@ v1::Report RunSearch(const SimulatedSearch& search) {
     v1::JournalRecord record;
     record.mutable_host_joined()->set_host(host);
     record.mutable_host_joined()->set_label(absl::StrCat("node", host + 1));
-    *record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload() = search.plan.workload();
+    v1::LogWork& work = *record.mutable_host_joined()->mutable_plan()->mutable_log();
+    *work.mutable_workload() = search.plan.workload();
+    *work.add_steps() = ExpandSteps(search.plan).front();
     analysis.Take(record, timeline).IgnoreError();
   }
   v1::Report report;

@@ -12,13 +12,16 @@
 namespace plimsoll::tests {
 
 // One host each with one queue manager. A writer has one write in flight; the server takes them in the order in which
-// they are issued, each for `service_ns`.
+// they are issued, each for `service_ns`. Of a write's service time, its write call takes `write_call_ns`; the sync
+// takes the rest, in which the server may serve other writers.
 struct SimulatedQueue {
   uint32_t writers = 1;
   int64_t service_ns = 1'000'000;
   // At random moments, so often on average, the server pauses for so long; 0: never.
   int64_t pause_every_ns = 0;
   int64_t pause_ns = 0;
+  // Less than service_ns.
+  int64_t write_call_ns = 50'000;
 };
 
 // One writer's step: response times from the scheduled start (service times in a closed loop), of the writes that were
@@ -27,6 +30,8 @@ struct SimulatedWriter {
   std::vector<int64_t> response_ns;
   // Of those, how many ended after the step.
   uint64_t late = 0;
+  // How long the sync of each of these writes took.
+  std::vector<int64_t> sync_ns;
 };
 
 // `rate_per_second` of each writer, at random moments; 0: closed loop. The first `warmup_ns` are not in the result.

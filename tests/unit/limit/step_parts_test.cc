@@ -34,8 +34,8 @@ v1::Frame Frame(int32_t interval, uint64_t prompt, uint64_t slow) {
 
 TEST(StepParts, AHostWithoutFramesLeavesTheOthersTheirStorages) {
   StepParts parts = PartsFor("p90@storage<1ms");
-  parts.Add(1, Frame(0, 100, 0));
-  parts.Add(2, Frame(0, 80, 20));
+  parts.Add(1, Frame(0, 100, 0), "");
+  parts.Add(2, Frame(0, 80, 20), "");
   const std::optional<StepFigure> share = parts.FigureOf("p90@storage<1ms", kNsPerSecond, {{0, 1}, {1, 1}, {2, 2}});
   ASSERT_TRUE(share);
   EXPECT_DOUBLE_EQ(share->measured, 0.2);
@@ -45,8 +45,8 @@ TEST(StepParts, AHostWithoutFramesLeavesTheOthersTheirStorages) {
 // Wilson's bound with Student's t of one degree of freedom, 31.82.
 TEST(StepParts, TwoPartsThatDifferMakeAWideInterval) {
   StepParts parts = PartsFor("p90<1ms");
-  parts.Add(1, Frame(0, 995, 5));
-  parts.Add(1, Frame(1, 985, 15));
+  parts.Add(1, Frame(0, 995, 5), "");
+  parts.Add(1, Frame(1, 985, 15), "");
   const std::optional<StepFigure> share = parts.FigureOf("p90<1ms", kNsPerSecond, {});
   ASSERT_TRUE(share);
   EXPECT_DOUBLE_EQ(share->measured, 0.01);
@@ -57,7 +57,7 @@ TEST(StepParts, TwoPartsThatDifferMakeAWideInterval) {
 TEST(StepParts, OneStallDoesNotShowAnAverageBeyondItsLimit) {
   StepParts parts = PartsFor("avg<2ms");
   for (int32_t interval = 0; interval < 12; ++interval) {
-    parts.Add(1, interval == 7 ? Frame(interval, 0, 100) : Frame(interval, 100, 0));
+    parts.Add(1, interval == 7 ? Frame(interval, 0, 100) : Frame(interval, 100, 0), "");
   }
   const std::optional<StepFigure> average = parts.FigureOf("avg<2ms", 3 * kNsPerSecond, {});
   ASSERT_TRUE(average && average->is_average);
@@ -71,7 +71,7 @@ TEST(StepParts, OneStallDoesNotShowAnAverageBeyondItsLimit) {
 TEST(StepParts, TheBoundsOfAnAverageAreStudents) {
   StepParts parts = PartsFor("avg@cluster<2ms");
   for (int32_t interval = 0; interval < 12; ++interval) {
-    parts.Add(interval % 2 == 0 ? 1 : 2, Frame(interval, 99, interval % 2 == 0 ? 1 : 3));
+    parts.Add(interval % 2 == 0 ? 1 : 2, Frame(interval, 99, interval % 2 == 0 ? 1 : 3), "");
   }
   const std::optional<StepFigure> average = parts.FigureOf("avg@cluster<2ms", 3 * kNsPerSecond, {});
   ASSERT_TRUE(average);
@@ -86,16 +86,38 @@ TEST(StepParts, TheBoundsOfAnAverageAreStudents) {
 
 TEST(StepParts, AnAverageOfWritesThatAreAllAlikeIsKnownExactly) {
   StepParts parts = PartsFor("avg<2ms");
-  for (int32_t interval = 0; interval < 4; ++interval) parts.Add(1, Frame(interval, 100, 0));
+  for (int32_t interval = 0; interval < 4; ++interval) parts.Add(1, Frame(interval, 100, 0), "");
   const std::optional<StepFigure> average = parts.FigureOf("avg<2ms", kNsPerSecond, {});
   ASSERT_TRUE(average);
   EXPECT_EQ(average->low, average->high);
   EXPECT_FALSE(StepParts({ParseCriterion("avg<2ms").value()}, /*averages=*/false).FigureOf("avg<2ms", 1, {}));
 }
 
+// One of ten writes takes 50 ms, and the sync of each takes 0.5 ms.
+TEST(StepParts, AFrameCountsForTheCriteriaOfItsOperationAlone) {
+  for (const char* const metric : {"p50", "avg"}) {
+    const std::string of_write = std::string(metric) + "<2ms";
+    const std::string of_sync = "sync_" + of_write;
+    const std::string of_call = "write_call_" + of_write;
+    StepParts parts(
+        {ParseCriterion(of_write).value(), ParseCriterion(of_sync).value(), ParseCriterion(of_call).value()},
+        /*averages=*/true);
+    for (int32_t interval = 0; interval < 4; ++interval) {
+      parts.Add(1, Frame(interval, 90, 10), "");
+      parts.Add(1, Frame(interval, 100, 0), "sync");
+    }
+    const std::optional<StepFigure> write = parts.FigureOf(of_write, kNsPerSecond, {});
+    const std::optional<StepFigure> sync = parts.FigureOf(of_sync, kNsPerSecond, {});
+    ASSERT_TRUE(write && sync) << metric;
+    EXPECT_DOUBLE_EQ(write->measured, write->is_average ? 5.45 * kNsPerMs : 0.1) << metric;
+    EXPECT_DOUBLE_EQ(sync->measured, sync->is_average ? 0.5 * kNsPerMs : 0) << metric;
+    EXPECT_FALSE(parts.FigureOf(of_call, kNsPerSecond, {})) << metric;
+  }
+}
+
 TEST(StepParts, OnePartShowsNothingOfHowMuchAnAverageVaries) {
   StepParts parts = PartsFor("avg<2ms");
-  parts.Add(1, Frame(0, 100, 0));
+  parts.Add(1, Frame(0, 100, 0), "");
   EXPECT_FALSE(parts.FigureOf("avg<2ms", kNsPerSecond / 4, {}));
 }
 
