@@ -47,8 +47,13 @@ class Comparer {
   Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings)
       : sides_(sides), settings_(settings), gate_replicates_(settings.replicates) {
     // The smallest p-value, adjusted for all tests that there can be, must be at most half of the level.
-    constexpr size_t kTestsOfAPair = 5;
-    const size_t tests = CommonBlockSizes(sides).size() * (sides.size() - 1) * kTestsOfAPair;
+    constexpr size_t kTestsOfWrites = 5;
+    constexpr size_t kTestsOfAPart = 4;
+    size_t tests_of_a_pair = 0;
+    for (const uint64_t size : CommonBlockSizes(sides)) {
+      tests_of_a_pair += kTestsOfWrites + kTestsOfAPart * CommonOperations(sides, size).size();
+    }
+    const size_t tests = tests_of_a_pair * (sides.size() - 1);
     const auto wanted = static_cast<size_t>(2 * static_cast<double>(tests) / kLevel);
     settings_.replicates = std::max(settings_.replicates, std::min(wanted, kMostReplicates));
   }
@@ -92,23 +97,39 @@ class Comparer {
   void AddBlockSize(uint64_t size) {
     v1::BlockSizeComparison& block_size = *comparison_.add_block_sizes();
     block_size.set_block_size_bytes(size);
+    AddPairs(size, "", settings_, block_size);
+    // The gate asks about the writes alone.
+    CompareSettings ungated = settings_;
+    ungated.fail_if_slower.reset();
+    for (const std::string& name : CommonOperations(sides_, size)) {
+      v1::OperationComparison& operation = *block_size.add_operations();
+      operation.set_name(name);
+      AddPairs(size, name, ungated, operation);
+    }
+  }
+
+  // Compares the writes, or where `operation` is not empty that part of them. `compared` receives sides and pairs.
+  template <typename Compared>
+  void AddPairs(uint64_t size, const std::string& operation, const CompareSettings& settings, Compared& compared) {
     std::vector<SideSteps> steps;
     for (size_t i = 0; i < sides_.size(); ++i) {
       SideSteps& side = steps.emplace_back();
       side.label = SideLabel(sides_, i);
       // Whole runs are compared without looking at their seconds.
       const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
-      for (const RunInput& run : sides_[i].runs) side.runs.push_back(MakeStepData(run.report, size, histograms));
-      PrepareSteps(settings_, gate_replicates_, SeedFor(size, i), side);
-      v1::SideFigures& figures = *block_size.add_sides();
+      for (const RunInput& run : sides_[i].runs) {
+        side.runs.push_back(MakeStepData(run.report, size, histograms, operation));
+      }
+      PrepareSteps(settings, gate_replicates_, SeedFor(size, i), side);
+      v1::SideFigures& figures = *compared.add_sides();
       for (const StepData& run : side.runs) *figures.add_runs() = run.figures;
     }
     for (size_t i = 1; i < sides_.size(); ++i) {
-      PairResult result = ComparePair(steps[0], steps[i], settings_, gate_replicates_, SeedFor(size, i));
-      *block_size.add_pairs() = std::move(result.pair);
+      PairResult result = ComparePair(steps[0], steps[i], settings, gate_replicates_, SeedFor(size, i));
+      *compared.add_pairs() = std::move(result.pair);
       doubts_.push_back(DifferenceDoubt(sides_, i, size));
       half_widths_.push_back(std::move(result.half_width));
-      gated_.push_back(std::move(result.gated));
+      if (operation.empty()) gated_.push_back(std::move(result.gated));
       rounds_.insert(rounds_.end(), result.rounds.begin(), result.rounds.end());
     }
   }
@@ -128,9 +149,9 @@ class Comparer {
     });
     auto half_width = half_widths_.begin();
     auto doubt = doubts_.begin();
-    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+    const auto judge = [&](const std::string& name, auto& compared) {
       int side = 0;
-      for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
+      for (v1::PairComparison& pair : *compared.mutable_pairs()) {
         JudgePair(*doubt++, pair);
         const auto p99 = DetectableP99(pair, p.size(), settings_);
         if (p99) pair.set_detectable_p99_percent(*p99);
@@ -139,9 +160,13 @@ class Comparer {
           pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
         }
         ++half_width;
-        pair.set_summary(Summary(pair, {SideLabel(sides_, 0), block_size.sides(0)},
-                                 {pair.side(), block_size.sides(++side)}, settings_));
+        pair.set_summary(Summary(pair, name, {SideLabel(sides_, 0), compared.sides(0)},
+                                 {pair.side(), compared.sides(++side)}, settings_));
       }
+    };
+    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+      judge("", block_size);
+      for (v1::OperationComparison& operation : *block_size.mutable_operations()) judge(operation.name(), operation);
     }
     if (settings_.fail_if_slower) JudgeGate();
     comparison_.set_headline(HeadlineInWords(comparison_));
@@ -233,12 +258,17 @@ class Comparer {
     return (row.ratio() > 1) == larger_is_better ? v1::FINDING_BETTER : v1::FINDING_WORSE;
   }
 
+  // Visits rows in the order in which AddPairs added them.
   template <typename Visit>
   void ForEachRow(const Visit& visit) {
-    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
-      for (v1::PairComparison& pair : *block_size.mutable_pairs()) {
+    const auto visit_pairs = [&visit](auto& compared) {
+      for (v1::PairComparison& pair : *compared.mutable_pairs()) {
         for (v1::ComparedRow& row : *pair.mutable_rows()) visit(row);
       }
+    };
+    for (v1::BlockSizeComparison& block_size : *comparison_.mutable_block_sizes()) {
+      visit_pairs(block_size);
+      for (v1::OperationComparison& operation : *block_size.mutable_operations()) visit_pairs(operation);
     }
   }
 
@@ -247,7 +277,7 @@ class Comparer {
   // Before there are more of them for many tests.
   const size_t gate_replicates_;
   v1::Comparison comparison_;
-  // By block size and pair.
+  // By pair, in the order in which AddPairs added them; what is gated, of pairs of the writes alone.
   std::vector<std::function<double(double)>> half_widths_;
   std::vector<std::vector<GatedRow>> gated_;
   std::vector<std::string> doubts_;
