@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/field_rules.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/step_data.h"
 #include "controller/render/json.h"
@@ -154,6 +155,17 @@ const std::vector<RunFact>& LoadFacts() {
   return facts;
 }
 
+// "write_call, sync": what the steps measured beside the writes, in their order.
+std::string PartsOfWrites(const v1::Report& report) {
+  std::vector<std::string> names;
+  for (const v1::StepReport& step : report.steps()) {
+    for (const v1::OperationReport& operation : step.operations()) {
+      if (!absl::c_linear_search(names, operation.name())) names.push_back(operation.name());
+    }
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
 // All that are listed where they differ, storage first. Options are those of the plan that shape what is measured, by
 // the names of their flags.
 const std::vector<RunFact>& AllFacts() {
@@ -177,6 +189,7 @@ const std::vector<RunFact>& AllFacts() {
         OfHosts("clock source", "", [](const v1::HostReport& host) { return host.clock().source(); }),
         OfRun("plimsoll", "", [](const v1::Report& report) { return report.run().version(); }),
         OfHosts("plimsoll-agent", "", [](const v1::HostReport& host) { return host.version(); }),
+        OfRun("parts of a write", "", PartsOfWrites),
     };
     std::vector<RunFact> options = OptionFacts();
     all.insert(all.end(), options.begin(), options.end());
@@ -398,6 +411,12 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
       too_many.Update(absl::InvalidArgumentError(absl::StrCat(run.source, ": it has ", run.report.steps_size(),
                                                               " steps, and a run has at most ", kMostSteps)));
     }
+    for (const v1::StepReport& step : run.report.steps()) {
+      if (step.operations_size() <= static_cast<int>(kMaxOperations)) continue;
+      too_many.Update(
+          absl::InvalidArgumentError(absl::StrCat(run.source, ": step ", step.number(), " has ", step.operations_size(),
+                                                  " operations, and a step has at most ", kMaxOperations)));
+    }
   });
   if (!too_many.ok()) return too_many;
   absl::Status empty;
@@ -464,6 +483,15 @@ std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides) {
   for (const auto& [size, count] : runs_with) {
     if (count == runs) common.push_back(size);
   }
+  return common;
+}
+
+std::vector<std::string> CommonOperations(const std::vector<SideInput>& sides, uint64_t block_size_bytes) {
+  std::vector<std::string> common = OperationsOf(sides.front().runs.front().report, block_size_bytes);
+  ForEachRun(sides, [&](const RunInput& run, const std::string& /*label*/) {
+    const std::vector<std::string> of_run = OperationsOf(run.report, block_size_bytes);
+    std::erase_if(common, [&of_run](const std::string& name) { return !absl::c_linear_search(of_run, name); });
+  });
   return common;
 }
 

@@ -49,6 +49,9 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 
+// Names of the operations beside the writes that every run measured at that block size, in the first run's order.
+std::vector<std::string> CommonOperations(const std::vector<SideInput>& sides, uint64_t block_size_bytes);
+
 // Sentences about runs that are incomplete or inconclusive, or whose figures are uncertain although a criterion failed.
 std::vector<std::string> RunTroubles(const std::vector<SideInput>& sides);
 

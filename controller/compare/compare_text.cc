@@ -129,12 +129,31 @@ std::string FigureCell(const v1::ComparedRow& row, double value, int64_t unit_ns
   return FormatLatency(value, unit_ns);
 }
 
+// What is compared at one block size: the writes, or one of their parts.
+struct Quantity {
+  uint64_t block_size_bytes;
+  // Name of the part; empty for the writes.
+  std::string operation;
+  const google::protobuf::RepeatedPtrField<v1::SideFigures>& sides;
+  const google::protobuf::RepeatedPtrField<v1::PairComparison>& pairs;
+};
+
+// Returns the writes first, then their parts.
+std::vector<Quantity> QuantitiesOf(const v1::BlockSizeComparison& block_size) {
+  const uint64_t size = block_size.block_size_bytes();
+  std::vector<Quantity> quantities = {{size, "", block_size.sides(), block_size.pairs()}};
+  for (const v1::OperationComparison& part : block_size.operations()) {
+    quantities.push_back({size, part.name(), part.sides(), part.pairs()});
+  }
+  return quantities;
+}
+
 // "A 60 whole seconds worth 32 independent ones (autocorrelation 0.31)".
-void AddSeconds(const v1::Comparison& comparison, const v1::BlockSizeComparison& block_size, int side, Lines& lines) {
+void AddSeconds(const v1::Comparison& comparison, const Quantity& quantity, int side, Lines& lines) {
   std::vector<std::string> parts;
   for (const int i : {0, side}) {
-    if (block_size.sides(i).runs_size() != 1) return;
-    const v1::RunFigures& run = block_size.sides(i).runs(0);
+    if (quantity.sides[i].runs_size() != 1) return;
+    const v1::RunFigures& run = quantity.sides[i].runs(0);
     std::string part = absl::StrCat(comparison.sides(i).label(), " ", Counted(run.seconds(), "whole second"));
     if (run.block_length() > 0) {
       absl::StrAppend(&part, " worth ", FormatFixed(run.effective_seconds(), 0),
@@ -157,8 +176,8 @@ void AddRounds(const v1::PairComparison& pair, const std::string& first, Lines& 
   }
 }
 
-void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& block_size, int index, Lines& lines) {
-  const v1::PairComparison& pair = block_size.pairs(index);
+void AddPair(const v1::Comparison& comparison, const Quantity& quantity, int index, Lines& lines) {
+  const v1::PairComparison& pair = quantity.pairs[index];
   const std::string& first = comparison.sides(0).label();
   int64_t unit_ns = kNsPerMs;
   for (const v1::ComparedRow& row : pair.rows()) {
@@ -177,16 +196,19 @@ void AddPair(const v1::Comparison& comparison, const v1::BlockSizeComparison& bl
                   FindingName(row.finding())});
   }
   const std::string title =
-      absl::StrCat(FormatBlockSize(block_size.block_size_bytes()), "   ", pair.side(), " against ", first);
-  const std::string right = absl::StrCat(comparison.response_times() ? "response time" : "latency",
-                                         unit_ns == kNsPerMs ? " in ms" : " in us");
-  const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + right.size());
+      absl::StrCat(FormatBlockSize(quantity.block_size_bytes), "   ", pair.side(), " against ", first);
+  constexpr size_t kLongestPart = 16;
+  const std::string times = !quantity.operation.empty() ? Shorten(SanitizeForTerminal(quantity.operation), kLongestPart)
+                            : comparison.response_times() ? "response time"
+                                                          : "latency";
+  const std::string right = absl::StrCat(times, unit_ns == kNsPerMs ? " in ms" : " in us");
+  const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + DisplayWidth(right));
   lines.push_back(title + PadLeft(right, width - DisplayWidth(title)));
   AppendLines(table.Lines(), lines);
   if (comparison.has_paired()) {
     AddRounds(pair, first, lines);
   } else {
-    AddSeconds(comparison, block_size, index + 1, lines);
+    AddSeconds(comparison, quantity, index + 1, lines);
   }
   AddWrapped("  In words", 12, pair.summary(), lines);
 }
@@ -214,9 +236,11 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
   lines.emplace_back();
   AddDifferences(comparison, lines);
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
-    for (int i = 0; i < block_size.pairs_size(); ++i) {
-      lines.emplace_back();
-      AddPair(comparison, block_size, i, lines);
+    for (const Quantity& quantity : QuantitiesOf(block_size)) {
+      for (int i = 0; i < quantity.pairs.size(); ++i) {
+        lines.emplace_back();
+        AddPair(comparison, quantity, i, lines);
+      }
     }
   }
   lines.emplace_back();
@@ -231,7 +255,7 @@ namespace {
 
 struct Line {
   const v1::Comparison& comparison;
-  const v1::BlockSizeComparison& block_size;
+  const Quantity& quantity;
   const v1::PairComparison& pair;
   const v1::ComparedRow& row;
 };
@@ -240,12 +264,14 @@ struct Line {
 
 std::string RenderCompareCsv(const v1::Comparison& comparison) {
   CsvTable<Line> table;
-  table.Column("block_size_bytes",
-               [](const Line& line) { return CsvCell(uint64_t{line.block_size.block_size_bytes()}); });
+  table.Column("block_size_bytes", [](const Line& line) { return CsvCell(line.quantity.block_size_bytes); });
   table.Column("first", [](const Line& line) { return CsvCell(line.comparison.sides(0).label()); });
   table.Column("second", [](const Line& line) { return CsvCell(line.pair.side()); });
-  table.Column("figure",
-               [](const Line& line) { return CsvCell(EnumName(*v1::Figure_descriptor(), line.row.figure())); });
+  table.Column("figure", [](const Line& line) {
+    const std::string& operation = line.quantity.operation;
+    return CsvCell(
+        absl::StrCat(operation, operation.empty() ? "" : "_", EnumName(*v1::Figure_descriptor(), line.row.figure())));
+  });
   table.Column("first_value", [](const Line& line) { return CsvCell(line.row.first()); });
   table.Column("second_value", [](const Line& line) { return CsvCell(line.row.second()); });
   table.Column("ratio", [](const Line& line) { return CsvCell(line.row.ratio()); });
@@ -268,8 +294,10 @@ std::string RenderCompareCsv(const v1::Comparison& comparison) {
   table.Column("reason", [](const Line& line) { return CsvCell(line.row.reason()); });
   std::string text = table.Heading();
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
-    for (const v1::PairComparison& pair : block_size.pairs()) {
-      for (const v1::ComparedRow& row : pair.rows()) text += table.Line({comparison, block_size, pair, row});
+    for (const Quantity& quantity : QuantitiesOf(block_size)) {
+      for (const v1::PairComparison& pair : quantity.pairs) {
+        for (const v1::ComparedRow& row : pair.rows()) text += table.Line({comparison, quantity, pair, row});
+      }
     }
   }
   return text;

@@ -300,8 +300,8 @@ std::string HeadlineInWords(const v1::Comparison& comparison) {
   return absl::StrCat(absl::StrJoin(parts, "; "), ".");
 }
 
-std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
-                    const CompareSettings& settings) {
+std::string Summary(const v1::PairComparison& pair, const std::string& operation, const NamedFigures& first,
+                    const NamedFigures& second, const CompareSettings& settings) {
   std::vector<const v1::ComparedRow*> longer;
   std::vector<const v1::ComparedRow*> shorter;
   std::vector<const v1::ComparedRow*> small;
@@ -331,11 +331,12 @@ std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, c
                                      " writes per second ", rate->ratio() >= 10 ? "as " : "than ", first.label,
                                      IntervalInWords(*rate), "."));
   }
+  const std::string compared = operation.empty() ? "Writes are" : absl::StrCat("The ", operation, " is");
   if (!longer.empty()) {
-    sentences.push_back(absl::StrCat("Writes are slower on ", pair.side(), ": ", Latencies(longer), "."));
+    sentences.push_back(absl::StrCat(compared, " slower on ", pair.side(), ": ", Latencies(longer), "."));
   }
   if (!shorter.empty()) {
-    sentences.push_back(absl::StrCat("Writes are faster on ", pair.side(), ": ", Latencies(shorter), "."));
+    sentences.push_back(absl::StrCat(compared, " faster on ", pair.side(), ": ", Latencies(shorter), "."));
   }
   const bool found = !sentences.empty();
   if (!not_clear.empty()) {
@@ -544,6 +545,19 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
     for (const uint64_t size : left_out) sizes.push_back(FormatSizeForPeople(size));
     limits.push_back(
         absl::StrCat("Not compared, because not every run measured them: ", absl::StrJoin(sizes, ", "), "."));
+  }
+  std::set<std::string> parts;
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    for (const SideInput& side : sides) {
+      for (const RunInput& run : side.runs) {
+        for (const std::string& name : OperationsOf(run.report, block_size.block_size_bytes())) parts.insert(name);
+      }
+    }
+    for (const v1::OperationComparison& operation : block_size.operations()) parts.erase(operation.name());
+  }
+  if (!parts.empty()) {
+    limits.push_back(absl::StrCat(
+        "Not compared, because not every run measured these parts of a write: ", absl::StrJoin(parts, ", "), "."));
   }
   const double finest = 1.0 / (comparison.options().replicates() + 1.0);
   if (!single.empty() && finest * comparison.tests() >= kLevel) {

@@ -55,9 +55,10 @@ struct NamedFigures {
   const v1::SideFigures& figures;
 };
 
-// The pair's findings for people who want to know which side to take.
-std::string Summary(const v1::PairComparison& pair, const NamedFigures& first, const NamedFigures& second,
-                    const CompareSettings& settings);
+// The pair's findings for people who want to know which side to take. `operation`: the part of a write that was
+// compared; empty: the writes were.
+std::string Summary(const v1::PairComparison& pair, const std::string& operation, const NamedFigures& first,
+                    const NamedFigures& second, const CompareSettings& settings);
 
 // A difference of p99 smaller than this, in percent, would hardly have been significant among so many tests: from the
 // row's own interval, taken to be that of a normal distribution. 100: half or double at least. Nothing where it was not

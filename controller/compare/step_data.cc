@@ -46,6 +46,29 @@ std::vector<const v1::StepReport*> StepsOf(const v1::Report& report, uint64_t bl
   return steps;
 }
 
+// The step's operation of that name; null where the cluster has no times of it.
+const v1::OperationReport* FindOperation(const v1::StepReport& step, const std::string& name) {
+  const auto found = absl::c_find_if(
+      step.operations(), [&name](const v1::OperationReport& operation) { return operation.name() == name; });
+  if (found == step.operations().end()) return nullptr;
+  const v1::OperationScopeReport* cluster = ClusterOf(found->scopes());
+  return cluster != nullptr && cluster->latency().count() > 0 ? &*found : nullptr;
+}
+
+// The cluster's part of a measured step, with the times of one of its operations in place of the writes'.
+v1::StepReport WithTimesOf(const v1::OperationReport& operation, const v1::StepReport& step) {
+  v1::StepReport own;
+  v1::ScopeReport& cluster = *own.add_scopes();
+  cluster = *ClusterOf(step);
+  *cluster.mutable_latency() = ClusterOf(operation.scopes())->latency();
+  // The closing row of the operation's series counts its own.
+  cluster.clear_closing();
+  if (const v1::SeriesReport* series = ClusterOf(operation.series()); series != nullptr) *own.add_series() = *series;
+  const v1::DistributionReport* distribution = ClusterOf(operation.distributions());
+  if (distribution != nullptr) *own.add_distributions() = *distribution;
+  return own;
+}
+
 // Percentiles of several steps together: of their added distributions.
 class AddedDistribution {
  public:
@@ -254,10 +277,34 @@ uint64_t DistributionEndNs(uint64_t from_ns) {
   return from_ns + ((uint64_t{1} << shift) - 1);
 }
 
-StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms) {
+std::vector<std::string> OperationsOf(const v1::Report& report, uint64_t block_size_bytes) {
+  std::vector<std::string> names;
   const std::vector<const v1::StepReport*> steps = StepsOf(report, block_size_bytes);
+  if (steps.empty()) return names;
+  for (const v1::OperationReport& operation : steps.front()->operations()) {
+    const std::string& name = operation.name();
+    const auto measured = [&name](const v1::StepReport* step) { return FindOperation(*step, name) != nullptr; };
+    const bool named = !name.empty() && !absl::c_linear_search(names, name);
+    if (named && absl::c_all_of(steps, measured)) names.push_back(name);
+  }
+  return names;
+}
+
+StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms,
+                      const std::string& operation) {
+  std::vector<const v1::StepReport*> steps = StepsOf(report, block_size_bytes);
+  std::vector<v1::StepReport> of_operation;
+  of_operation.reserve(steps.size());
+  for (const v1::StepReport*& step : steps) {
+    if (operation.empty()) break;
+    step = &of_operation.emplace_back(WithTimesOf(*FindOperation(*step, operation), *step));
+  }
   StepData data;
   SetFigures(steps, data.figures);
+  if (!operation.empty()) {
+    data.figures.clear_iops();
+    data.figures.clear_mb_per_second();
+  }
   data.seconds = MakeSeconds(steps, histograms);
   data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
   data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));

@@ -20,8 +20,10 @@ plimsoll.compareDetail = (() => {
     return kept;
   };
 
-  // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge.
-  const ratios = (pair, first, minEffect) => {
+  // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge. `part`:
+  // which part of the writes it is about, or ''.
+  const ratios = (part, pair, first, minEffect) => {
+    const whose = part === '' ? '' : ' of the ' + part;
     const rows = pair.rows.filter((row) => row.figure !== 'mb_per_second' && row.ratio > 0);
     const ends =
         rows.flatMap((row) => [row.ratio, row.low, row.high]).filter((value) => value > 0 && Number.isFinite(value));
@@ -39,8 +41,8 @@ plimsoll.compareDetail = (() => {
       height: base + 22,
       class: 'ratios',
       role: 'img',
-      'aria-label':
-          'Ratio of each figure, ' + pair.side + ' / ' + first + ', with its interval; the table has the figures'
+      'aria-label': 'Ratio of each figure' + whose + ', ' + pair.side + ' / ' + first +
+          ', with its interval; the table has the figures'
     });
     picture.append(svg('rect', {
       x: at(1 / (1 + minEffect)),
@@ -69,13 +71,13 @@ plimsoll.compareDetail = (() => {
     return el(
         'figure', {},
         el('figcaption', {class: 'soft'},
-           'Ratio ' + pair.side + ' / ' + first + ' with its 95 % interval; grey: below the minimum effect of ' +
-               format.fixed(minEffect * 100, 1) + ' %'),
+           'Ratio ' + pair.side + ' / ' + first + whose +
+               ' with its 95 % interval; grey: below the minimum effect of ' + format.fixed(minEffect * 100, 1) + ' %'),
         picture);
   };
 
-  const table = (pair, first) => plimsoll.table(
-      pair.side + ' against ' + first,
+  const table = (part, pair, first) => plimsoll.table(
+      (part === '' ? '' : part + ': ') + pair.side + ' against ' + first,
       [
         {title: 'Figure', head: true}, {title: first}, {title: pair.side}, {title: pair.side + ' / ' + first},
         {title: '95 % interval'}, {title: 'adjusted p'}, {title: 'Finding', text: true}, {title: 'Remark', text: true}
@@ -94,15 +96,19 @@ plimsoll.compareDetail = (() => {
 
   const figures = (block, {comparison}) => {
     const first = comparison.sides[0].label;
-    const parts = block.compared.pairs.flatMap(
-        (pair) => [table(pair, first), ratios(pair, first, comparison.options.min_effect_percent / 100)]);
-    const runs = block.compared.sides.flatMap(
-        (side, at) => side.runs.map(
-            (run, number) =>
-                [model.runLabel(comparison.sides[at], number), format.count(run.writes), format.count(run.seconds),
-                 run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
-                 run.block_length > 0 ? format.count(run.block_length) : format.DASH,
-                 run.effective_seconds > 0 ? format.fixed(run.effective_seconds, 0) : format.DASH]));
+    const parts = model.quantities(block).flatMap(
+        ({part, pairs}) => pairs.flatMap(
+            (pair) =>
+                [table(part, pair, first), ratios(part, pair, first, comparison.options.min_effect_percent / 100)]));
+    const runs = model.quantities(block).flatMap(
+        ({part, sides}) => sides.flatMap(
+            (side, at) => side.runs.map(
+                (run, number) =>
+                    [model.runLabel(comparison.sides[at], number) + (part === '' ? '' : ', ' + part),
+                     format.count(run.writes), format.count(run.seconds),
+                     run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
+                     run.block_length > 0 ? format.count(run.block_length) : format.DASH,
+                     run.effective_seconds > 0 ? format.fixed(run.effective_seconds, 0) : format.DASH])));
     return plimsoll.section(
         'figures', 'Figures', parts,
         plimsoll.tableBehind(

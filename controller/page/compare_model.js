@@ -65,6 +65,13 @@ plimsoll.comparison = (() => {
     return {comparison, title, runs, blocks};
   };
 
+  // What is compared at a block size: the writes (`part` is empty), and then each part of them. No two titles are
+  // alike.
+  const quantities = ({name, compared: {sides, pairs, operations = []}}) => {
+    const parts = operations.map((one) => ({...one, title: name + ', ' + one.name, part: one.name}));
+    return [{title: name, part: '', sides, pairs}, ...parts];
+  };
+
   // "+12.3 %", or "3.4 times" where percent would be hard to read.
   const change = (ratio) => {
     if (!Number.isFinite(ratio)) return format.DASH;
@@ -83,5 +90,5 @@ plimsoll.comparison = (() => {
     return row.high === null ? 'from ' + ratioText(low) : ratioText(low) + ' to ' + ratioText(row.high);
   };
 
-  return {read, runLabel, change, ratioText, interval, finding, FIGURES};
+  return {read, runLabel, quantities, change, ratioText, interval, finding, FIGURES};
 })();

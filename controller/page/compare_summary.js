@@ -25,12 +25,13 @@ plimsoll.compareSummary = (() => {
       {title: 'Block', head: true}, ...(several ? [{title: 'Side', text: true}] : []),
       ...names.map((name) => ({title: model.FIGURES[name].name}))
     ];
-    const rows = blocks.flatMap(
-        (block) =>
-            block.compared.pairs.map((pair) => [block.name, ...(several ? [pair.side] : []), ...names.map((name) => {
-                                       const found = pair.rows.find((row) => row.figure === name);
-                                       return found === undefined ? format.DASH : label(found);
-                                     })]));
+    const rows = blocks.flatMap(model.quantities)
+                     .flatMap(
+                         ({title, pairs}) =>
+                             pairs.map((pair) => [title, ...(several ? [pair.side] : []), ...names.map((name) => {
+                                         const found = pair.rows.find((row) => row.figure === name);
+                                         return found === undefined ? format.DASH : label(found);
+                                       })]));
     const table = plimsoll.table('Change of each figure relative to ' + comparison.sides[0].label, columns, rows);
     table.classList.add('glance');
     return el(
@@ -75,12 +76,13 @@ plimsoll.compareSummary = (() => {
 
   const findings = (data) => {
     const {comparison, blocks} = data;
-    const words = blocks.flatMap(
-        (block) => block.compared.pairs.map(
-            (pair) =>
-                el('p', {class: 'in-words'},
-                   el('strong', {}, block.name + (comparison.sides.length > 2 ? ', ' + pair.side : '') + ':'), ' ',
-                   plimsoll.explain(pair.summary, ['autocorrelation']))));
+    const words = blocks.flatMap(model.quantities)
+                      .flatMap(
+                          ({title, pairs}) => pairs.map(
+                              (pair) => el(
+                                  'p', {class: 'in-words'},
+                                  el('strong', {}, title + (comparison.sides.length > 2 ? ', ' + pair.side : '') + ':'),
+                                  ' ', plimsoll.explain(pair.summary, ['autocorrelation']))));
     const warnings = comparison.warnings.map((warning) => el('p', {class: 'warning'}, warning));
     const slower = comparison.slower.map((sentence) => el('p', {class: 'warning'}, sentence));
     const undecided = comparison.undecided.map((sentence) => el('p', {class: 'warning'}, 'Undecided: ' + sentence));

@@ -27,12 +27,16 @@ void TryCompare(const v1::Report& report) {
   settings.replicates = 19;
   const absl::StatusOr<v1::Comparison> comparison = Compare({side, side}, settings);
   if (!comparison.ok()) return;
-  for (const v1::BlockSizeComparison& block_size : comparison->block_sizes()) {
-    for (const v1::ComparedRow& row : block_size.pairs(0).rows()) {
+  const auto check = [](const v1::PairComparison& pair) {
+    for (const v1::ComparedRow& row : pair.rows()) {
       Require(row.ratio() == 1, "a run differs from itself", row.DebugString());
       Require(row.finding() == v1::FINDING_NOT_CLEAR || row.finding() == v1::FINDING_NOT_TESTED, "a finding",
               row.DebugString());
     }
+  };
+  for (const v1::BlockSizeComparison& block_size : comparison->block_sizes()) {
+    check(block_size.pairs(0));
+    for (const v1::OperationComparison& operation : block_size.operations()) check(operation.pairs(0));
   }
   const std::string text = RenderCompareText(*comparison);
   Require(text.find('\x1b') == std::string::npos, "an escape", text);

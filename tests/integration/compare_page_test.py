@@ -81,6 +81,41 @@ class ComparePage(browser.BrowserTest):
                       self.text("#findings"))
         self.assert_quiet()
 
+    def test_parts_of_a_write_have_tables_of_their_own(self):
+
+        def parts(sync):
+
+            def change(report):
+                for step in report["steps"]:
+                    (scope,) = step["scopes"]
+                    (series,) = step["series"]
+                    step["operations"] = [{
+                        "name": name,
+                        "scopes": [{
+                            "kind": "cluster",
+                            "latency": {
+                                key: int(share * value) if key.endswith("_ns") else value
+                                for key, value in scope["latency"].items()
+                            }
+                        }],
+                        "series": [{**series, "latency_sum_ns": [int(share * value) for value in series["latency_sum_ns"]]}],
+                        "distributions": []
+                    } for name, share in (("write_call", 1 - sync), ("sync", sync))]
+
+            return change
+
+        comparison = self.compare(self.sample("a", 1, 1, change=parts(0.7)), self.sample("b", 1, 2, change=parts(0.9)))
+        (block_size,) = comparison["block_sizes"]
+        self.assertEqual([operation["name"] for operation in block_size["operations"]], ["write_call", "sync"])
+        for number, operation in enumerate(block_size["operations"], start=1):
+            (pair,) = operation["pairs"]
+            rows = self.rows("figures", number)[1:]
+            self.assertEqual([row[6] for row in rows], [FINDINGS[told["finding"]] for told in pair["rows"]])
+            self.assertEqual([row[3] for row in rows], [f"{told['ratio']:.3f}" for told in pair["rows"]])
+            self.assertIn(pair["summary"], self.text("#findings"))
+        self.assertEqual([row[0] for row in self.rows("findings")[1:]], ["4 KiB", "4 KiB, write_call", "4 KiB, sync"])
+        self.assert_quiet()
+
     def test_charts_draw_and_zoom_and_change_their_figure(self):
         self.compare(self.sample("a", 1, 1, "sizes=4096,65536"), self.sample("b", 1.2, 2, "sizes=4096,65536"))
         charts = f"[...plimsoll.page.state.sweep, ...{CHARTS}]"

@@ -51,6 +51,12 @@ TEST(Comparable, ASweepIsRefusedInsteadOfPoolingItsLoads) {
                 "(`plimsoll run`) with one --rate and one --qm"));
 }
 
+TEST(Comparable, AStepWithMoreOperationsThanAnyStepHasIsRefused) {
+  v1::Report report = Simulated(1, 1);
+  for (int i = 0; i < 33; ++i) report.mutable_steps(0)->add_operations()->set_name(absl::StrCat("part", i));
+  EXPECT_THAT(Refusal(report, report), HasSubstr(": step 1 has 33 operations, and a step has at most 32"));
+}
+
 TEST(Comparable, OfRunsOfOneMixTheBandwidthIsThatOfTheirBytes) {
   v1::Report first = Simulated(1, 1);
   first.mutable_plan()->set_block_size_mix("4k=70,64k=30");

@@ -378,27 +378,6 @@ TEST(CompareText, TheAnswerAndTheGateComeBeforeWarnings) {
   EXPECT_LT(text.find("\nGate      PASS: "), text.find("\nWARNING   "));
 }
 
-// The report as a run with a target rate has it, whose writes waited twice as long for their start as they took.
-v1::Report Rated(v1::Report report) {
-  for (v1::StepReport& step : *report.mutable_steps()) {
-    v1::ResponseReport& response = *step.mutable_response();
-    *response.mutable_series() = step.series();
-    *response.mutable_distributions() = step.distributions();
-    *response.mutable_seconds() = step.seconds();
-    for (v1::SeriesReport& series : *response.mutable_series()) {
-      for (uint64_t& sum_ns : *series.mutable_latency_sum_ns()) sum_ns *= 3;
-    }
-    for (v1::ScopeReport& scope : *step.mutable_scopes()) {
-      v1::LatencyReport& felt = *scope.mutable_rate()->mutable_response();
-      felt = scope.latency();
-      felt.set_avg_ns(3 * felt.avg_ns());
-      felt.set_count(felt.count() + 5);
-      scope.mutable_rate()->set_unserved(5);
-    }
-  }
-  return report;
-}
-
 TEST(CompareResponseTimes, AreComparedWhereAllRunsHaveThem) {
   const v1::Report plain = Simulated(1, 1);
   std::vector<SideInput> sides = {Side({Rated(plain)}), Side({Rated(Simulated(1.2, 2))})};

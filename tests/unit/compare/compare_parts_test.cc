@@ -1,0 +1,275 @@
+// Comparing the parts of a write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "controller/compare/compare.h"
+#include "controller/compare/compare_render.h"
+#include "controller/compare/step_data.h"
+#include "controller/render/json.h"
+#include "tests/testing.h"
+#include "tests/unit/compare/compare_fixture.h"
+
+namespace plimsoll {
+namespace {
+
+uint64_t ShareOfNs(uint64_t ns, double share) {
+  return static_cast<uint64_t>(share * static_cast<double>(ns));
+}
+
+// Adds a part that took that share of each write of the step.
+void AddPart(const std::string& name, double share, v1::StepReport& step) {
+  v1::OperationReport& part = *step.add_operations();
+  part.set_name(name);
+  for (const v1::ScopeReport& scope : step.scopes()) {
+    v1::OperationScopeReport& own = *part.add_scopes();
+    own.set_kind(scope.kind());
+    v1::LatencyReport& latency = *own.mutable_latency();
+    latency = scope.latency();
+    latency.set_sum_ns(ShareOfNs(latency.sum_ns(), share));
+    latency.set_avg_ns(share * latency.avg_ns());
+    latency.set_p50_ns(ShareOfNs(latency.p50_ns(), share));
+    latency.set_p99_ns(ShareOfNs(latency.p99_ns(), share));
+    latency.set_p99_9_ns(ShareOfNs(latency.p99_9_ns(), share));
+    latency.set_max_ns(ShareOfNs(latency.max_ns(), share));
+  }
+  for (const v1::SeriesReport& series : step.series()) {
+    v1::SeriesReport& own = *part.add_series();
+    own = series;
+    for (uint64_t& sum_ns : *own.mutable_latency_sum_ns()) sum_ns = ShareOfNs(sum_ns, share);
+  }
+}
+
+// The report as --sync fdatasync has it. `sync`: the share of each write that was its sync; the rest was its call.
+v1::Report WithParts(v1::Report report, double sync) {
+  for (v1::StepReport& step : *report.mutable_steps()) {
+    AddPart("write_call", 1 - sync, step);
+    AddPart("sync", sync, step);
+  }
+  return report;
+}
+
+std::vector<v1::Figure> FiguresOf(const v1::PairComparison& pair) {
+  std::vector<v1::Figure> figures;
+  for (const v1::ComparedRow& row : pair.rows()) figures.push_back(row.figure());
+  return figures;
+}
+
+const v1::ComparedRow& FirstRow(const v1::PairComparison& pair, v1::Figure figure) {
+  static const v1::ComparedRow none;
+  const auto found = std::find_if(pair.rows().begin(), pair.rows().end(),
+                                  [figure](const v1::ComparedRow& row) { return row.figure() == figure; });
+  if (found != pair.rows().end()) return *found;
+  ADD_FAILURE() << "no row " << figure << " in " << pair.DebugString();
+  return none;
+}
+
+TEST(ComparedParts, DifferSignificantlyWhereTheWritesDoNot) {
+  const v1::Comparison comparison =
+      Compared({Side({WithParts(Simulated(1, 1), 0.7)}), Side({WithParts(Simulated(1, 2), 0.9)})});
+  EXPECT_THAT(
+      comparison.headline(),
+      AllOf(StartsWith("B shows no significant difference from A at all 2 block sizes ("), Not(HasSubstr("sync"))));
+  EXPECT_EQ(comparison.tests(), 14U) << "at each block size five of the writes, and the mean of each part";
+  ASSERT_EQ(comparison.block_sizes_size(), 2);
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    EXPECT_EQ(block_size.pairs(0).rows_size(), 7);
+    ASSERT_EQ(block_size.operations_size(), 2);
+    EXPECT_EQ(block_size.operations(0).name(), "write_call");
+    EXPECT_EQ(block_size.operations(1).name(), "sync");
+    const v1::PairComparison& call = block_size.operations(0).pairs(0);
+    EXPECT_EQ(FirstRow(call, v1::FIGURE_AVG).finding(), v1::FINDING_BETTER);
+    EXPECT_THAT(call.summary(), StartsWith("The write_call is faster on B: mean by "));
+    const v1::PairComparison& sync = block_size.operations(1).pairs(0);
+    EXPECT_THAT(FiguresOf(sync),
+                ElementsAre(v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_P99, v1::FIGURE_P99_9, v1::FIGURE_MAX));
+    const v1::ComparedRow& mean = FirstRow(sync, v1::FIGURE_AVG);
+    EXPECT_EQ(mean.finding(), v1::FINDING_WORSE);
+    EXPECT_NEAR(mean.ratio(), 0.9 / 0.7, 0.1);
+    EXPECT_GT(mean.low(), 1.03);
+    EXPECT_LT(mean.adjusted_p(), 0.05);
+    EXPECT_THAT(sync.summary(), StartsWith("The sync is slower on B: mean by "));
+  }
+}
+
+TEST(ComparedParts, WithoutDistributionsBySecondTheirPercentilesAreShownAndNotTested) {
+  const v1::Comparison comparison =
+      Compared({Side({WithParts(Simulated(1, 1), 0.7)}), Side({WithParts(Simulated(1, 2), 0.9)})});
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 2);
+  const v1::PairComparison& sync = comparison.block_sizes(0).operations(1).pairs(0);
+  const v1::ComparedRow& p99 = FirstRow(sync, v1::FIGURE_P99);
+  EXPECT_NEAR(p99.ratio(), 0.9 / 0.7, 0.3);
+  EXPECT_EQ(p99.finding(), v1::FINDING_NOT_TESTED);
+  EXPECT_FALSE(p99.has_low());
+  EXPECT_EQ(p99.reason(), "A: the report has no distributions by second");
+  EXPECT_THAT(sync.summary(),
+              HasSubstr("Not tested: p50, p99 and p99.9 (A: the report has no distributions by second)."));
+}
+
+TEST(ComparedParts, AreInTheTextTheCsvAndTheJson) {
+  const v1::Comparison comparison =
+      Compared({Side({WithParts(Simulated(1, 1), 0.7)}), Side({WithParts(Simulated(1, 2), 0.9)})});
+  const std::string text = RenderCompareText(comparison);
+  EXPECT_THAT(text, AllOf(HasSubstr("latency in ms"), HasSubstr("write_call in us"), HasSubstr("sync in ms")));
+  EXPECT_THAT(text, HasSubstr("  In words  The sync is slower on B: "));
+  const std::string csv = RenderCompareCsv(comparison);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 2 * (7 + 5 + 5));
+  EXPECT_THAT(csv, AllOf(HasSubstr("\r\n4096,A,B,avg,"), HasSubstr("\r\n4096,A,B,write_call_max,"),
+                         HasSubstr("\r\n65536,A,B,sync_p99_9,")));
+  EXPECT_THAT(RenderJson(comparison), HasSubstr("\"name\": \"sync\""));
+}
+
+// Eight rounds on a machine that becomes slower. Writes of both sides take as long, but those of B sync for longer.
+std::vector<SideInput> RoundsWithParts() {
+  std::vector<SideInput> sides(2);
+  for (size_t round = 0; round < 8; ++round) {
+    const double machine = 1 + 0.2 * static_cast<double>(round);
+    for (size_t side = 0; side < 2; ++side) {
+      v1::Report report = WithParts(Simulated(machine, 100 * round + side, 0.2, 20), side == 0 ? 0.7 : 0.9);
+      report.mutable_run()->set_id(absl::StrCat(round, side));
+      sides[side].runs.push_back({absl::StrCat("round-", round, side == 0 ? "-a" : "-b"), report});
+    }
+  }
+  return sides;
+}
+
+TEST(ComparedParts, AreTestedByRoundsAndLeaveTheGateToTheWrites) {
+  std::vector<SideInput> sides = RoundsWithParts();
+  CompareSettings settings = Quick();
+  settings.paired.emplace();
+  settings.fail_if_slower = 0.05;
+  const v1::Comparison comparison = Compared(sides, settings);
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 2);
+  EXPECT_EQ(FirstRow(comparison.block_sizes(0).pairs(0), v1::FIGURE_AVG).finding(), v1::FINDING_NOT_CLEAR);
+  for (const v1::Figure figure : {v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_P99}) {
+    const v1::ComparedRow& row = FirstRow(comparison.block_sizes(0).operations(1).pairs(0), figure);
+    EXPECT_EQ(row.finding(), v1::FINDING_WORSE) << row.DebugString();
+    EXPECT_EQ(row.rounds().ratio_size(), 8);
+    EXPECT_EQ(row.gate(), v1::OUTCOME_UNSPECIFIED);
+    EXPECT_FALSE(row.has_slower_bound_percent());
+  }
+  EXPECT_THAT(comparison.headline(), Not(HasSubstr("sync")));
+
+  for (SideInput& side : sides) {
+    for (RunInput& run : side.runs) {
+      for (v1::StepReport& step : *run.report.mutable_steps()) step.clear_operations();
+    }
+  }
+  const v1::Comparison without = Compared(sides, settings);
+  EXPECT_NE(without.gate(), v1::OUTCOME_UNSPECIFIED);
+  EXPECT_EQ(comparison.gate(), without.gate());
+  EXPECT_EQ(comparison.gate_summary(), without.gate_summary());
+  EXPECT_EQ(Strings(comparison.slower()), Strings(without.slower()));
+  EXPECT_EQ(Strings(comparison.undecided()), Strings(without.undecided()));
+  for (const v1::Figure figure : {v1::FIGURE_IOPS, v1::FIGURE_AVG, v1::FIGURE_P99}) {
+    EXPECT_EQ(IsDecided(comparison, {figure}), IsDecided(without, {figure}));
+  }
+}
+
+TEST(ComparedParts, WholeRunsTestTheirPercentilesToo) {
+  const auto run = [](uint64_t seed, double sync) { return WithParts(Simulated(1, seed), sync); };
+  const v1::Comparison comparison = Compared({Side({run(1, 0.7), run(2, 0.7), run(3, 0.7), run(4, 0.7)}),
+                                              Side({run(5, 0.9), run(6, 0.9), run(7, 0.9), run(8, 0.9)})});
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 2);
+  EXPECT_EQ(comparison.block_sizes(0).operations(1).sides(1).runs_size(), 4);
+  for (const v1::Figure figure : {v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_P99}) {
+    EXPECT_TRUE(FirstRow(comparison.block_sizes(0).operations(1).pairs(0), figure).counted());
+  }
+}
+
+TEST(ComparedParts, OfOneSideAloneAreADifferenceAndTheWritesAreComparedAsEver) {
+  const std::vector<SideInput> plain = {Side({Simulated(1, 1)}), Side({Simulated(1.2, 2)})};
+  const v1::Comparison expected = Compared(plain);
+  EXPECT_THAT(expected.differences(), IsEmpty());
+  EXPECT_THAT(RenderJson(expected), Not(HasSubstr("operations")));
+  for (const size_t with : {size_t{0}, size_t{1}}) {
+    std::vector<SideInput> sides = plain;
+    v1::Report& report = sides[with].runs.front().report;
+    report = WithParts(report, 0.7);
+    const v1::Comparison comparison = Compared(sides);
+    ASSERT_EQ(comparison.differences_size(), 1);
+    EXPECT_EQ(comparison.differences(0).what(), "parts of a write");
+    std::vector<std::string> values = {"none", "none"};
+    values[with] = "write_call, sync";
+    EXPECT_EQ(Strings(comparison.differences(0).values()), values);
+    EXPECT_THAT(Strings(comparison.limits()),
+                Contains("Not compared, because not every run measured these parts of a write: sync, write_call."));
+    EXPECT_EQ(comparison.headline(), expected.headline());
+    ASSERT_EQ(comparison.block_sizes_size(), expected.block_sizes_size());
+    for (int i = 0; i < expected.block_sizes_size(); ++i) {
+      EXPECT_EQ(comparison.block_sizes(i).SerializeAsString(), expected.block_sizes(i).SerializeAsString());
+    }
+  }
+}
+
+TEST(ComparedParts, ThatBothSidesHaveAreComparedAndTheOthersNamed) {
+  v1::Report second = WithParts(Simulated(1, 2), 0.9);
+  for (v1::StepReport& step : *second.mutable_steps()) step.mutable_operations()->DeleteSubrange(0, 1);
+  const v1::Comparison comparison = Compared({Side({WithParts(Simulated(1, 1), 0.7)}), Side({second})});
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    ASSERT_EQ(block_size.operations_size(), 1);
+    EXPECT_EQ(block_size.operations(0).name(), "sync");
+  }
+  ASSERT_EQ(comparison.differences_size(), 1);
+  EXPECT_THAT(Strings(comparison.differences(0).values()), ElementsAre("write_call, sync", "sync"));
+  EXPECT_THAT(Strings(comparison.limits()),
+              Contains("Not compared, because not every run measured these parts of a write: write_call."));
+}
+
+TEST(ComparedParts, PercentilesOfTooFewTimesAreNoRows) {
+  const auto run = [](const std::string& id) {
+    return WithParts(SteadyReport(id, {4'096}, 60, {100'000, 200'000, 300'000}), 0.5);  // 180 writes
+  };
+  const v1::Comparison comparison = Compared({Side({run("a")}), Side({run("b")})});
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 2);
+  EXPECT_THAT(FiguresOf(comparison.block_sizes(0).operations(1).pairs(0)),
+              ElementsAre(v1::FIGURE_AVG, v1::FIGURE_P50, v1::FIGURE_MAX));
+}
+
+TEST(ComparedParts, OfRepeatedStepsAreTakenTogether) {
+  v1::Report twice = WithParts(SteadyReport("a", {4'096, 4'096}, 30, {100'500, 201'000}), 0.5);
+  for (v1::StepReport& step : *twice.mutable_steps()) {
+    for (v1::OperationReport& part : *step.mutable_operations()) {
+      v1::DistributionReport& distribution = *part.add_distributions();
+      distribution.set_kind(v1::SCOPE_KIND_CLUSTER);
+      for (const uint64_t from : {50'176U, 100'352U}) {
+        distribution.add_from_ns(from);
+        distribution.add_count(30);
+      }
+    }
+  }
+  const v1::Comparison comparison = Compared({Side({twice}), Side({twice})});
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 2);
+  const v1::RunFigures& figures = comparison.block_sizes(0).operations(1).sides(0).runs(0);
+  EXPECT_EQ(figures.repetitions(), 2U);
+  EXPECT_EQ(figures.writes(), 120U);
+  EXPECT_EQ(figures.seconds(), 60U);
+  EXPECT_EQ(figures.p50_ns(), 50'176 + 255) << "highest value of a bucket of a 128th of its power of two";
+  EXPECT_FALSE(figures.has_iops());
+  EXPECT_FALSE(figures.has_mb_per_second());
+}
+
+TEST(ComparedParts, AreServiceTimesAlsoWhereTheWritesHaveResponseTimes) {
+  const std::vector<SideInput> service = {Side({WithParts(Rated(Simulated(1, 1)), 0.7)}),
+                                          Side({WithParts(Rated(Simulated(1.2, 2)), 0.7)})};
+  std::vector<SideInput> response = service;
+  UseResponseTimes(response);
+  const v1::Comparison expected = Compared(service);
+  const v1::Comparison comparison = Compared(response);
+  EXPECT_TRUE(comparison.response_times());
+  EXPECT_GT(comparison.block_sizes(0).sides(0).runs(0).avg_ns(), expected.block_sizes(0).sides(0).runs(0).avg_ns());
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(comparison.block_sizes(0).operations(i).sides(0).SerializeAsString(),
+              expected.block_sizes(0).operations(i).sides(0).SerializeAsString());
+  }
+  EXPECT_THAT(RenderCompareText(comparison), AllOf(HasSubstr("response time in "), HasSubstr("sync in ")));
+}
+
+}  // namespace
+}  // namespace plimsoll
