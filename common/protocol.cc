@@ -143,15 +143,31 @@ void MeasureParts(v1::LogStep& step) {
   *step.mutable_operations() = StepWithParts().operations();
 }
 
+void MeasureReads(v1::LogStep& step) {
+  if (step.operations().empty()) step.add_operations()->set_name("write");
+  v1::Operation& read = *step.add_operations();
+  read.set_name("read");
+  read.set_kind(v1::OPERATION_READ);
+}
+
+uint32_t ReadOperationOf(const v1::LogStep& step) {
+  const bool has = !step.operations().empty() && step.operations().rbegin()->kind() == v1::OPERATION_READ;
+  return has ? static_cast<uint32_t>(step.operations_size()) - 1 : kWriteOperation;
+}
+
 absl::Status CheckOperations(const v1::LogStep& step) {
-  const v1::LogStep with_parts = StepWithParts();
+  // Writes, or writes and their parts, and then reads if there are any.
+  v1::LogStep known;
+  MeasureParts(known);
+  if (step.operations_size() < known.operations_size()) known.clear_operations();
+  MeasureReads(known);
   for (int i = 0; i < step.operations_size(); ++i) {
-    const bool known = i < with_parts.operations_size() &&
-                       step.operations(i).name() == with_parts.operations(i).name() &&
-                       step.operations(i).kind() == with_parts.operations(i).kind();
-    if (!known) {
+    const v1::Operation& operation = step.operations(i);
+    const bool is_known = i < known.operations_size() && operation.name() == known.operations(i).name() &&
+                          operation.kind() == known.operations(i).kind();
+    if (!is_known) {
       return absl::InvalidArgumentError(
-          absl::StrCat("operation ", Quoted(step.operations(i).name()), " of a step is unknown to this agent"));
+          absl::StrCat("operation ", Quoted(operation.name()), " of a step is unknown to this agent"));
     }
   }
   return absl::OkStatus();

@@ -65,6 +65,13 @@ BlockSource::BlockSource(const Identity& identity, std::span<const uint64_t> blo
   }
 }
 
+void BlockSource::MakeReadBuffer() {
+  // The pool has the windows, and behind them the largest block.
+  const size_t bytes = (pages_ - PoolWalk::kWindows) * kStampedPageBytes;
+  read_buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kStampedPageBytes, bytes)));
+  if (read_buffer_ == nullptr) throw std::bad_alloc();
+}
+
 void BlockSource::AddChecksums(uint64_t length) {
   for (const Checksums& known : checksums_) {
     if (known.length == length) return;

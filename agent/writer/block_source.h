@@ -88,6 +88,11 @@ class BlockSource {
   // overwrites, whatever blocks the two belong to: the pool page of a page is its number plus its lap, modulo a prime.
   const std::byte* AtPage(uint64_t sequence, uint64_t block_bytes, uint64_t lap, uint64_t page);
 
+  // Makes room for a block that is read, of the largest of the sizes. Throws std::bad_alloc.
+  void MakeReadBuffer();
+  // Null if no room was made.
+  std::byte* read_buffer() const { return read_buffer_.get(); }
+
   // As Next, for a block of another of the sizes given, without a promise on the lap: for filling extents.
   const std::byte* NextOfSize(uint64_t sequence, uint64_t block_bytes);
 
@@ -108,6 +113,7 @@ class BlockSource {
   PageStamp stamp_;
   uint64_t pages_ = 0;
   std::unique_ptr<std::byte, FreeMemory> pool_;
+  std::unique_ptr<std::byte, FreeMemory> read_buffer_;
   std::vector<Checksums> checksums_;  // full pages first, then each length of an incomplete one
 
   uint64_t block_bytes_ = 0;

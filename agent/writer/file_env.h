@@ -24,6 +24,13 @@ inline int64_t WriteAt(int fd, uint64_t offset_bytes, const std::byte* data, siz
 }
 static_assert(sizeof(off_t) == 8);
 
+// One preadv2 with one piece. Bytes read, or -errno.
+inline int64_t ReadAt(int fd, uint64_t offset_bytes, std::byte* into, size_t size_bytes) {
+  iovec piece{into, size_bytes};
+  const ssize_t read = preadv2(fd, &piece, 1, static_cast<off_t>(offset_bytes), 0);
+  return read >= 0 ? read : -errno;
+}
+
 // CLOCK_MONOTONIC through the vDSO: no system call where the kernel's clock source allows it.
 inline int64_t MonotonicNowNs() {
   timespec ts{};
@@ -49,6 +56,9 @@ class FileEnv {
   static int64_t Now() { return MonotonicNowNs(); }
   int64_t Write(uint32_t extent, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) const {
     return WriteAt(fds_[extent], offset_bytes, data, size_bytes);
+  }
+  int64_t Read(uint32_t extent, uint64_t offset_bytes, std::byte* into, size_t size_bytes) const {
+    return ReadAt(fds_[extent], offset_bytes, into, size_bytes);
   }
   int Sync(uint32_t extent) const { return fdatasync(fds_[extent]) == 0 ? 0 : -errno; }
   static void SleepUntil(int64_t moment_ns) { SleepUntilNs(moment_ns); }

@@ -1,4 +1,4 @@
-// What a log's writer does next: where its block goes, how large it is, and its bytes.
+// What a writer does next: whether it writes or reads, where the block lies, how large it is, and its bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/writer/access_order.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
 #include "common/integers.h"
@@ -64,6 +65,7 @@ class LogSource {
  public:
   struct Block {
     BlockPlace place;
+    // Null: the block is read.
     const std::byte* data = nullptr;
     uint64_t bytes = 0;
     // Place of its size in the mix; 0 where all have one size.
@@ -71,14 +73,16 @@ class LogSource {
   };
 
   // `blocks` makes the bytes, and must outlive the object. Without a mix, all have the layout's size, and the first one
-  // is number `first_block` of the log; with one, sizes are multiples of a page.
-  LogSource(const ExtentLayout& layout, const std::optional<SizeMix>& mix, uint32_t epoch, uint64_t first_block,
-            BlockSource& blocks)
+  // is number `first_block` of the log; with one, sizes are multiples of a page, and the order is not random. `mix` and
+  // `access` must outlive the object.
+  LogSource(const ExtentLayout& layout, const std::optional<SizeMix>& mix, const std::optional<Access>& access,
+            uint32_t epoch, uint64_t first_block, BlockSource& blocks)
       : block_bytes_(layout.block_bytes()),
         pages_per_extent_(layout.file_size_bytes() / kStampedPageBytes + 1),
         mix_(mix ? &*mix : nullptr),
+        access_(access ? &*access : nullptr),
         sequence_(first_block),
-        walk_(layout, mix ? 0 : first_block),
+        places_(layout, mix ? 0 : first_block, access_),
         blocks_(blocks) {
     blocks_.StartEpoch(epoch, block_bytes_, layout.blocks_per_lap());
   }
@@ -89,20 +93,25 @@ class LogSource {
   // Returns the next block. Its bytes are valid until the next call.
   Block Next() {
     ++sequence_;
-    if (mix_ == nullptr) return {walk_.Take(block_bytes_), blocks_.Next(sequence_), block_bytes_, 0};
+    const bool reads = access_ != nullptr && access_->Reads(sequence_ - 1);
+    if (mix_ == nullptr) {
+      return {places_.Take(block_bytes_), reads ? nullptr : blocks_.Next(sequence_), block_bytes_, 0};
+    }
     const uint32_t size = mix_->SizeOf(sequence_ - 1);
     const uint64_t bytes = mix_->bytes(size);
-    const BlockPlace place = walk_.Take(bytes);
+    const BlockPlace place = places_.Take(bytes);
+    if (reads) return {place, nullptr, bytes, size};
     const uint64_t page = place.extent * pages_per_extent_ + place.offset_bytes / kStampedPageBytes;
-    return {place, blocks_.AtPage(sequence_, bytes, walk_.laps(), page), bytes, size};
+    return {place, blocks_.AtPage(sequence_, bytes, places_.laps(), page), bytes, size};
   }
 
  private:
   const uint64_t block_bytes_;
   const uint64_t pages_per_extent_;
   const SizeMix* const mix_;
+  const Access* const access_;
   uint64_t sequence_;
-  ExtentWalk walk_;
+  OperationPlaces places_;
   BlockSource& blocks_;
 };
 

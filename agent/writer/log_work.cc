@@ -56,6 +56,7 @@ absl::Status Writer::Fill() {
   const BlockSource::Identity identity{setup.run_token, setup.host_index, qm_};
   try {
     source_ = std::make_unique<BlockSource>(identity, sizes);
+    if (setup.AnyReads()) source_->MakeReadBuffer();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for the blocks of qm", qm_));
   }
@@ -93,19 +94,26 @@ void Writer::Run() {
   while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
     arming = start->arming;
     if (!around_.setup.Writes(start->step, qm_)) continue;
-    RunWriteLoop(around_.setup.LoopOf(start->step, start->start_ns, qm_), around_.control, *source_, state_, env);
+    WriteLoopParams loop = around_.setup.LoopOf(start->step, start->start_ns, qm_);
+    loop.read_buffer = source_->read_buffer();
+    RunWriteLoop(loop, around_.control, *source_, state_, env);
     if (around_.pin) pin.Hold(cpu);
   }
 }
 
 absl::Status Writer::Describe(const WriteFailure& failure) const {
   const std::string& path = files_.path(failure.extent);
-  if (failure.kind == WriteFailure::Kind::kShortWrite) {
-    return absl::DataLossError(absl::StrCat("pwritev2 ", path, ": short write at offset ", failure.offset_bytes, ": ",
-                                            failure.written_bytes, " of ", failure.asked_bytes, " bytes"));
+  using Kind = WriteFailure::Kind;
+  if (failure.kind == Kind::kShortWrite || failure.kind == Kind::kShortRead) {
+    return absl::DataLossError(absl::StrCat(failure.kind == Kind::kShortRead ? "preadv2 " : "pwritev2 ", path,
+                                            failure.kind == Kind::kShortRead ? ": short read" : ": short write",
+                                            " at offset ", failure.offset_bytes, ": ", failure.done_bytes, " of ",
+                                            failure.asked_bytes, " bytes"));
   }
-  const bool sync = failure.kind == WriteFailure::Kind::kSync;
-  const absl::Status status = PosixError(sync ? "fdatasync" : "pwritev2", path, failure.error_number);
+  const char* const call = failure.kind == Kind::kSync   ? "fdatasync"
+                           : failure.kind == Kind::kRead ? "preadv2"
+                                                         : "pwritev2";
+  const absl::Status status = PosixError(call, path, failure.error_number);
   return absl::Status(status.code(), absl::StrCat(std::string(status.message()), ", ", failure.asked_bytes,
                                                   " bytes at offset ", failure.offset_bytes));
 }

@@ -137,6 +137,12 @@ absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_si
   } else if (!own_loads) {
     PLIMSOLL_RETURN_IF_ERROR(CheckBlock(step.block_size_bytes(), file_size_bytes));
   }
+  const bool reads = step.read_percent() > 0;
+  if (step.read_percent() > 100 || reads != (ReadOperationOf(step) != kWriteOperation)) {
+    return Bad("read_percent is 0 to 100, and above 0 exactly where the step measures reads");
+  }
+  if (step.random_order() && !step.size_mix().empty()) return Bad("a random order goes with one block size");
+  if (own_loads && (reads || step.random_order())) return Bad("a step of a placement writes logs alone");
   if (own_loads && (step.has_rate_per_second() || step.qm() > 0)) {
     return Bad("a step of a placement has neither a rate nor a number of queue managers");
   }
@@ -171,6 +177,9 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           step.has_arrival() ? step.arrival() : setup.workload.arrival(),
           step.qm() > 0 ? step.qm() : setup.workload.qm(),
           setup.seed + (of_search ? number * kSeedStride : 0),
+          step.random_order(),
+          step.read_percent(),
+          ReadOperationOf(step),
           DownHostOf(step)};
 }
 
@@ -234,6 +243,9 @@ absl::Status WorkSetup::Add(const v1::AddStep& add) {
                             step.mix.empty() ? FormatSize(step.block_bytes) : "this mix",
                             ": a step that is added has the block sizes of a step of the plan"));
   }
+  if (step.read_percent > 0 && !AnyReads()) {
+    return Bad("nothing was prepared for reads: a step that is added reads only where a step of the plan does");
+  }
   if (add.step() < steps.size() && steps[add.step()] == step) return absl::OkStatus();
   if (add.step() != steps.size()) {
     return Bad(absl::StrCat("step ", add.step(), " cannot be added: the next one is ", steps.size()));
@@ -290,11 +302,16 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_n
 }
 
 WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
+  const Step& spec = steps[step];
+  const bool is_log = !spec.random_order && spec.read_percent == 0;
   return {.epoch = step + 1,
           .layout = ExtentLayout(workload.file_size_bytes(), workload.num_files(), BlockBytesOf(step, writer)),
           .mix = steps[step].mix.empty() ? std::nullopt
                                          : std::optional<SizeMix>(std::in_place, steps[step].mix,
                                                                   SizeMix::Key{steps[step].seed, host_index, writer}),
+          .access = is_log ? std::nullopt
+                           : std::optional<Access>(std::in_place, spec.random_order, spec.read_percent,
+                                                   spec.read_operation, Access::Key{spec.seed, host_index, writer}),
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),
@@ -310,6 +327,7 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .times = TimesOf(step, start_ns),
           .layout = loop.layout,
           .mix = loop.mix,
+          .access = loop.access,
           .schedule = loop.schedule,
           .trace = trace,
           .measure_parts = loop.measure_parts,

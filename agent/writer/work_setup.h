@@ -25,7 +25,11 @@ struct WorkSetup {
     double rate_per_second = 0;  // 0: closed loop
     v1::Arrival arrival = v1::ARRIVAL_ALIGNED;
     uint32_t qm = 0;    // writers that write: the first so many
-    uint32_t seed = 0;  // of random arrivals
+    uint32_t seed = 0;  // of random arrivals, sizes and orders
+    bool random_order = false;
+    uint32_t read_percent = 0;
+    // Place of the reads in the step's list of operations; kWriteOperation: it has none.
+    uint32_t read_operation = 0;
     // Where queue managers have loads of their own: the host that is down, by its number in the run.
     std::optional<uint32_t> down_host = std::nullopt;
     bool operator==(const Step&) const = default;
@@ -64,6 +68,10 @@ struct WorkSetup {
   // Whether a writer writes in a step; `writer` from 1. And whether any does.
   bool Writes(uint32_t step, uint32_t writer) const;
   bool AnyWrites(uint32_t step) const;
+  // Whether some step reads.
+  bool AnyReads() const {
+    return std::ranges::any_of(steps, [](const Step& step) { return step.read_percent > 0; });
+  }
   // Size of a writer's blocks in a step, or the largest of them.
   uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
   // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.

@@ -1,11 +1,13 @@
-// The loop that is measured: one write after the other, as a queue manager's logger writes.
+// The loop that is measured: one write after the other, as a queue manager's logger writes, or writes and reads.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "agent/writer/access_order.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/log_source.h"
@@ -20,8 +22,12 @@ struct WriteLoopParams {
   ExtentLayout layout;
   // Sizes of the blocks; none: all have the layout's. The layout's is the largest.
   std::optional<SizeMix> mix = std::nullopt;
+  // What is not as in a log: reads, and a random order.
+  std::optional<Access> access = std::nullopt;
+  // Where reads go, a block of the largest size, aligned for O_DIRECT. Null if nothing is read.
+  std::byte* read_buffer = nullptr;
   // Block of the log at which the first write goes: its place and, plus one, its sequence number. A log that another
-  // writer left goes on behind its end. 0 where sizes differ.
+  // writer left goes on behind its end. 0 where sizes differ, and with `access`.
   uint64_t first_block = 0;
   int64_t start_ns = 0;
   // No write starts at or after it.
@@ -37,11 +43,12 @@ struct WriteLoopParams {
 };
 
 // Writes until the step ends, the control stops it, the lease runs out or a write fails; then sets state.finished and
-// touches `state` no more. Called at the step's start.
+// touches `state` no more. Called at the step's start. With `access`, it also reads.
 //
 // Env is the world: a template parameter so that the real one costs no virtual call and a test's one can script it.
 //   int64_t Now()                          CLOCK_MONOTONIC
 //   int64_t Write(extent, offset_bytes, const std::byte*, size_bytes)   bytes written, or -errno
+//   int64_t Read(extent, offset_bytes, std::byte*, size_bytes)          bytes read, or -errno; only in worlds that read
 //   int Sync(extent)                       0, or -errno
 //   void SleepUntil(int64_t)               one sleep, as long as asked
 //   void AwaitRoom()                       a short sleep while the recorder drains the ring
@@ -79,8 +86,10 @@ bool SleepWhileAllowed(int64_t now_ns, int64_t moment_ns, const StopControl& con
   return true;
 }
 
-// The writer's own count. Local, with a plain store of each cell after each write.
+// The writer's own count of its writes. Local, with a plain store of each cell after each write.
 struct Counts {
+  // Writes and reads that completed: the number of the next operation, from 0.
+  uint64_t operations = 0;
   uint64_t writes = 0;
   uint64_t bytes = 0;
   uint64_t latency_sum_ns = 0;
@@ -89,7 +98,8 @@ struct Counts {
 
   void Take(const Sample& sample, uint64_t block_bytes, WriterState& state) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
-    if (writes == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
+    if (operations == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
+    ++operations;
     ++writes;
     bytes += block_bytes;
     latency_sum_ns += sample.latency_ns();
@@ -102,7 +112,53 @@ struct Counts {
       state.latency_max_ns.store(latency_max_ns, kRelaxed);
     }
   }
+
+  // Counts a read. Only this thread stores the cells.
+  void TakeRead(const Sample& sample, uint64_t block_bytes, WriterState& state) {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    if (operations == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
+    ++operations;
+    const auto add = [](std::atomic<uint64_t>& cell, uint64_t more) {
+      cell.store(cell.load(kRelaxed) + more, kRelaxed);
+    };
+    add(state.reads, 1);
+    add(state.read_bytes, block_bytes);
+    add(state.read_latency_sum_ns, sample.latency_ns());
+    state.last_end_ns.store(sample.end_ns(), kRelaxed);
+    if (sample.latency_ns() > state.read_latency_max_ns.load(kRelaxed)) {
+      state.read_latency_max_ns.store(sample.latency_ns(), kRelaxed);
+    }
+  }
 };
+
+// Writes or reads the block: bytes done, or -errno.
+template <typename Env>
+int64_t Transfer(const LogSource::Block& block, [[maybe_unused]] std::byte* read_buffer, Env& env) {
+  if constexpr (requires { env.Read(block.place.extent, block.place.offset_bytes, read_buffer, block.bytes); }) {
+    if (block.data == nullptr) return env.Read(block.place.extent, block.place.offset_bytes, read_buffer, block.bytes);
+  }
+  return env.Write(block.place.extent, block.place.offset_bytes, block.data, block.bytes);
+}
+
+// What went wrong with the block: `done` is what Transfer returned.
+inline WriteFailure FailureOf(const LogSource::Block& block, int64_t done, int sync_result, int64_t start_ns) {
+  using Kind = WriteFailure::Kind;
+  WriteFailure failure{.extent = block.place.extent,
+                       .offset_bytes = block.place.offset_bytes,
+                       .asked_bytes = block.bytes,
+                       .done_bytes = static_cast<uint64_t>(std::max<int64_t>(done, 0)),
+                       .start_ns = start_ns};
+  if (sync_result != 0) {
+    failure.kind = Kind::kSync;
+    failure.error_number = -sync_result;
+  } else if (done < 0) {
+    failure.kind = block.data == nullptr ? Kind::kRead : Kind::kWrite;
+    failure.error_number = static_cast<int>(-done);
+  } else {
+    failure.kind = block.data == nullptr ? Kind::kShortRead : Kind::kShortWrite;
+  }
+  return failure;
+}
 
 // Counts one part of a write. Only this thread stores the cells.
 inline void CountPart(uint64_t latency_ns, WriterState::PartCount& count) {
@@ -149,7 +205,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
                   Env& env) {
   using write_loop_internal::Counts;
   const int64_t end_ns = params.end_ns;
-  LogSource log(params.layout, params.mix, params.epoch, params.first_block, source);
+  LogSource log(params.layout, params.mix, params.access, params.epoch, params.first_block, source);
   Counts counts;
   int64_t previous_end_ns = params.start_ns;
   LoopEnd loop_end = LoopEnd::kRanToEnd;
@@ -160,7 +216,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     int64_t due_ns = 0;
     bool allowed = true;
     if (params.schedule) {
-      due_ns = params.schedule->DueAt(counts.writes);
+      due_ns = params.schedule->DueAt(counts.operations);
       // Late writes follow back to back. After the last one the writer waits for the step's end.
       allowed = write_loop_internal::SleepWhileAllowed(previous_end_ns, std::min(due_ns, end_ns), control, env);
     }
@@ -175,10 +231,11 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     state.extent.store(block.place.extent, std::memory_order_relaxed);
     // Release: the sample of the write before is published.
     state.mark.store(start_ns, std::memory_order_release);
-    const int64_t written = env.Write(block.place.extent, block.place.offset_bytes, block.data, block.bytes);
+    const int64_t done = write_loop_internal::Transfer(block, params.read_buffer, env);
+    const bool is_write = block.data != nullptr;
     int sync_result = 0;
     int64_t sync_start_ns = start_ns;
-    if (params.sync_each_write && written == static_cast<int64_t>(block.bytes)) {
+    if (params.sync_each_write && is_write && done == static_cast<int64_t>(block.bytes)) {
       if (params.measure_parts) sync_start_ns = env.Now();
       sync_result = env.Sync(block.place.extent);
     }
@@ -186,16 +243,8 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     state.mark.store(WriterState::kReturned, std::memory_order_release);
     now_ns = env.Now();
 
-    if (written != static_cast<int64_t>(block.bytes) || sync_result != 0) [[unlikely]] {
-      using Kind = WriteFailure::Kind;
-      const Kind kind = sync_result != 0 ? Kind::kSync : written < 0 ? Kind::kWrite : Kind::kShortWrite;
-      state.failure = {kind,
-                       kind == Kind::kSync ? -sync_result : static_cast<int>(-std::min<int64_t>(written, 0)),
-                       block.place.extent,
-                       block.place.offset_bytes,
-                       block.bytes,
-                       static_cast<uint64_t>(std::max<int64_t>(written, 0)),
-                       start_ns};
+    if (done != static_cast<int64_t>(block.bytes) || sync_result != 0) [[unlikely]] {
+      state.failure = write_loop_internal::FailureOf(block, done, sync_result, start_ns);
       loop_end = LoopEnd::kFailed;
       control.StopAt(now_ns);
       break;
@@ -204,12 +253,17 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     if (params.schedule && start_ns - due_ns > static_cast<int64_t>(counts.max_behind_ns)) {
       counts.max_behind_ns = static_cast<uint64_t>(start_ns - due_ns);
       state.max_behind_ns.store(counts.max_behind_ns, std::memory_order_relaxed);
-      state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.writes - 1,
+      state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.operations - 1,
                                     std::memory_order_relaxed);
     }
-    const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns), kWriteOperation, block.size};
-    counts.Take(sample, block.bytes, state);
-    if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
+    const uint32_t operation = is_write ? kWriteOperation : params.access->read_operation();
+    const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns), operation, block.size};
+    if (is_write) [[likely]] {
+      counts.Take(sample, block.bytes, state);
+      if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
+    } else {
+      counts.TakeRead(sample, block.bytes, state);
+    }
     if (!state.ring.TryPush(sample)) [[unlikely]]
       write_loop_internal::PushWaiting(sample, state, env);
     // Release: who sees it finds the sample in the ring.
@@ -217,7 +271,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
 
     previous_end_ns = now_ns;
     // On few CPUs the other writers get theirs at once instead of after a time slice.
-    if (counts.writes == 1) [[unlikely]]
+    if (counts.operations == 1) [[unlikely]]
       env.Yield();
     if (params.delay_ns > 0) {
       write_loop_internal::SleepWhileAllowed(now_ns, std::min(now_ns + params.delay_ns, end_ns), control, env);

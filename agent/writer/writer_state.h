@@ -12,7 +12,7 @@
 
 namespace plimsoll {
 
-// One completed write, or a part of one: the part of a write comes before the write, and ends with it.
+// One completed write or read, or a part of a write: the part comes before the write, and ends with it.
 class Sample {
  public:
   Sample() = default;
@@ -103,18 +103,18 @@ enum class LoopEnd : uint8_t {
   kRanToEnd,  // the step was over
   kStopped,   // somebody asked for it
   kLease,     // the lease had run out
-  kFailed,    // its write failed: see WriteFailure
+  kFailed,    // its write or read failed: see WriteFailure
 };
 
-// A write that failed.
+// A write or read that failed.
 struct WriteFailure {
-  enum class Kind : uint8_t { kNone, kWrite, kShortWrite, kSync };
+  enum class Kind : uint8_t { kNone, kWrite, kShortWrite, kSync, kRead, kShortRead };
   Kind kind = Kind::kNone;
-  int error_number = 0;  // of kWrite and kSync
+  int error_number = 0;  // of kWrite, kSync and kRead
   uint32_t extent = 0;
   uint64_t offset_bytes = 0;
   uint64_t asked_bytes = 0;
-  uint64_t written_bytes = 0;
+  uint64_t done_bytes = 0;
   // When it started; 0: not known.
   int64_t start_ns = 0;
 };
@@ -123,12 +123,12 @@ struct WriteFailure {
 // may be read at any time by anybody; each comment states what a reader may conclude from several of them.
 //
 // Fields are cleared by Reset between steps, when the writer waits at the start gate.
-struct WriterState {
+struct WriterState {  // NOLINT(clang-analyzer-optin.performance.Padding): the ring begins on a line of its own
   // Values of `mark` that are no start times.
   static constexpr int64_t kIdle = 0;
   static constexpr int64_t kReturned = -1;
 
-  // What the writer is at: the start of the write that is in the system call; kReturned between the call's return and
+  // What the writer is at: the start of the write or read in the system call; kReturned between the call's return and
   // the publication of its sample; kIdle when nothing is in flight and everything is published.
   //
   // The writer stores kReturned before it reads the clock for the write's end, and a new mark only after it has pushed
@@ -151,6 +151,12 @@ struct WriterState {
   // Stored before the sample that had to wait is pushed, so they belong to the frame that holds it.
   std::atomic<uint64_t> ring_full_waits{0};
   std::atomic<uint64_t> ring_full_wait_ns{0};
+
+  // The writer's own count of its reads, likewise. first_start_ns, last_end_ns and the backlog cover reads, too.
+  std::atomic<uint64_t> reads{0};
+  std::atomic<uint64_t> read_bytes{0};
+  std::atomic<uint64_t> read_latency_sum_ns{0};
+  std::atomic<uint64_t> read_latency_max_ns{0};
 
   // Likewise, of the parts of its writes (WriteLoopParams::measure_parts): the call that writes, and the sync.
   struct PartCount {
@@ -176,7 +182,7 @@ struct WriterState {
     for (std::atomic<uint64_t>* cell :
          {&writes, &bytes, &latency_sum_ns, &latency_max_ns, &max_behind_writes, &max_behind_ns, &ring_full_waits,
           &ring_full_wait_ns, &write_call.latency_sum_ns, &write_call.latency_max_ns, &sync.latency_sum_ns,
-          &sync.latency_max_ns}) {
+          &sync.latency_max_ns, &reads, &read_bytes, &read_latency_sum_ns, &read_latency_max_ns}) {
       cell->store(0, std::memory_order_relaxed);
     }
     extent.store(0, std::memory_order_relaxed);

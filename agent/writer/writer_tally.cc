@@ -143,6 +143,26 @@ void OperationTally::Report(v1::Frame& frame) const {
   frame.set_fastest_seq(fastest_seq_);
 }
 
+void WholeTally::Report(bool rated, const std::function<void(const SlowestWrites::Entry&, v1::WriteSample&)>& set,
+                        v1::Frame& frame) {
+  if (rated) {
+    *frame.mutable_response() = response_.ToProto();
+    frame.mutable_start_delay()->set_max_ns(max_start_delay_ns_);
+    frame.mutable_start_delay()->set_late_writes(late_);
+  }
+  frame.set_bytes(bytes_);
+  if (const uint64_t first = figures_.first_seq(); first != 0) {
+    slowest_.ForEachFrom(first, [&](const SlowestWrites::Entry& entry) { set(entry, *frame.add_slow()); });
+    slowest_responses_.ForEachFrom(first,
+                                   [&](const SlowestWrites::Entry& entry) { set(entry, *frame.add_slow_responses()); });
+  }
+  if (trace_.size() > 0) frame.add_trace(trace_.Finish());
+  frame.set_untraced_writes(untraced_);
+  figures_.Clear();
+  response_.Clear();
+  bytes_ = untraced_ = max_start_delay_ns_ = late_ = 0;
+}
+
 using google::protobuf::RepeatedPtrField;
 
 WriterTally::WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns)
@@ -151,12 +171,16 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       stop_trace_at_ns_(stop_trace_at_ns),
       interval_(params.times.first_interval()),
       interval_end_ns_(params.times.EndOf(interval_)),
-      places_(params.layout, params.first_block),
+      places_(params_.layout, params_.first_block, params_.access ? &*params_.access : nullptr),
       previous_end_ns_(params.times.start_ns()),
+      write_(SizesOf(params.mix), params.measure_parts),
       parts_(params.measure_parts ? kSyncOperation : 0),
-      trace_(SizesOf(params.mix), params.measure_parts),
       stalls_(params.reported_from_ns > 0 ? params.reported_from_ns : params.stall_ns, params.schedule,
-              params.times.interval_ns()) {}
+              params.times.interval_ns()) {
+  if (params.access && params.access->read_operation() != kWriteOperation) {
+    read_.emplace(SizesOf(params.mix), /*parts=*/false);
+  }
+}
 
 void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   if (done_) return;
@@ -166,7 +190,7 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   const int32_t closing = params_.times.closing_interval();
   state_.ring.Drain([&](const Sample& sample) {
     // Its write follows, and ends with it.
-    if (sample.operation() == kSyncOperation) {
+    if (IsPart(sample.operation())) {
       sync_ = sample;
       return;
     }
@@ -191,16 +215,17 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
   // A step that was stopped ends with the interval in which its writer noticed.
   const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
   while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
-  // Regular intervals beyond the stop, and the closing one, only where a write completed in them or there is a stall to
-  // report.
-  if (write_.count() > 0 || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
+  // Regular intervals beyond the stop, and the closing one, only where an operation completed in them or there is a
+  // stall to report.
+  const bool any = write_.figures().count() > 0 || (read_ && read_->figures().count() > 0);
+  if (any || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
   done_ = true;
 }
 
-// When a write is due: by the schedule, or else when the pause after the write before it is over.
-int64_t WriterTally::DueAt(uint64_t seq) const {
-  if (params_.schedule) return params_.schedule->DueAt(seq - 1);
-  return seq == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns;
+// By the schedule, or else when the pause after the operation before it is over.
+int64_t WriterTally::DueAt(uint64_t number) const {
+  if (params_.schedule) return params_.schedule->DueAt(number - 1);
+  return number == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns;
 }
 
 void WriterTally::WatchTheEnd() {
@@ -215,55 +240,44 @@ void WriterTally::WatchTheEnd() {
 }
 
 void WriterTally::Take(const Sample& sample) {
-  const uint64_t seq = ++taken_;
-  const int64_t due_ns = DueAt(seq);
-  const uint64_t bytes = BytesOf(sample);
-  const BlockPlace place = places_.Take(bytes);
-  bytes_ += bytes;
-  stalls_.Take(seq, sample, due_ns);
-  if (interval_ >= 0) slowest_writes_.Offer({seq, sample, place, static_cast<int64_t>(sample.latency_ns())});
+  const uint64_t number = ++taken_;
+  const bool is_write = sample.operation() == kWriteOperation;
+  WholeTally::Taken taken{.sample = sample, .bytes = BytesOf(sample), .due_ns = DueAt(number), .warmup = interval_ < 0};
+  taken.place = places_.Take(taken.bytes);
+  // Relaxed: a moment stands alone.
+  taken.traced = params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed);
+  stalls_.Take(number, sample, taken.due_ns);
   const int64_t measured_start_ns = params_.times.measured_start_ns();
   // What lies before the measured start belongs to the warm-up, so that the measured frames add up.
   const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
   between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
   previous_end_ns_ = sample.end_ns();
 
-  write_.Take(seq, sample, place);
-  uint64_t call_ns = 0;
-  if (!parts_.empty()) {
-    const Sample call(sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation);
-    call_ns = call.latency_ns();
-    parts_[kWriteCallOperation - 1].Take(seq, call, place);
-    parts_[kSyncOperation - 1].Take(seq, sync_, place);
+  const bool in_parts = is_write && !parts_.empty();
+  const Sample call(sample.start_ns, static_cast<uint64_t>(in_parts ? sync_.start_ns - sample.start_ns : 0),
+                    kWriteCallOperation);
+  taken.call_ns = call.latency_ns();
+  WholeTally& tally = is_write || !read_ ? write_ : *read_;
+  const uint64_t seq = tally.Take(taken);
+  if (in_parts) {
+    parts_[kWriteCallOperation - 1].Take(seq, call, taken.place, taken.due_ns);
+    parts_[kSyncOperation - 1].Take(seq, sync_, taken.place, taken.due_ns);
   }
-  if (params_.schedule) TakeResponse(seq, sample, place, due_ns);
-  // Relaxed: a moment stands alone.
-  if (params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed)) {
-    trace_.Add(sample.start_ns, sample.latency_ns(), sample.size(), std::min(call_ns, sample.latency_ns()));
-  } else {
-    ++untraced_;
-  }
-}
-
-void WriterTally::TakeResponse(uint64_t seq, const Sample& sample, BlockPlace place, int64_t due_ns) {
-  const int64_t response_ns = ResponseNs(sample, due_ns);
-  response_.Record(static_cast<uint64_t>(response_ns));
-  if (interval_ >= 0) slowest_responses_.Offer({seq, sample, place, response_ns});
-  // What a slow write makes later ones wait for is in both ends: only what the writer itself lost is between them.
-  prompt_end_ns_ = std::max(due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns());
+  if (!params_.schedule) return;
+  // What a slow operation makes later ones wait for is in both ends: only what the writer itself lost is between them.
+  prompt_end_ns_ = std::max(taken.due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns());
   const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - prompt_end_ns_, 0));
-  max_start_delay_ns_ = std::max(max_start_delay_ns_, delay_ns);
-  if (delay_ns > kPromptStartNs) ++late_writes_;
+  tally.TakeResponse(taken, ResponseNs(sample, taken.due_ns), delay_ns);
 }
 
-void WriterTally::SetSample(uint64_t seq, const Sample& sample, BlockPlace place, v1::WriteSample& reported) const {
-  reported.set_seq(seq);
-  reported.set_start_ns(sample.start_ns);
-  reported.set_latency_ns(sample.latency_ns());
-  reported.set_extent(place.extent);
-  reported.set_offset_bytes(place.offset_bytes);
-  if (params_.schedule && sample.operation() == kWriteOperation) {
-    reported.set_response_ns(static_cast<uint64_t>(ResponseNs(sample, DueAt(seq))));
+void WriterTally::SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& reported) const {
+  reported.set_seq(entry.seq);
+  reported.set_start_ns(entry.sample.start_ns);
+  reported.set_latency_ns(entry.sample.latency_ns());
+  reported.set_extent(entry.place.extent);
+  reported.set_offset_bytes(entry.place.offset_bytes);
+  if (params_.schedule && !IsPart(entry.sample.operation())) {
+    reported.set_response_ns(static_cast<uint64_t>(ResponseNs(entry.sample, entry.due_ns)));
   }
 }
 
@@ -277,33 +291,21 @@ v1::Frame& WriterTally::AddFrame(const OperationTally& tally, uint32_t operation
   frame.set_interval_count(1);
   frame.set_closing(interval_ == params_.times.closing_interval());
   tally.Report(frame);
-  if (tally.count() > 0)
-    SetSample(tally.slowest_seq(), tally.slowest(), tally.slowest_place(), *frame.mutable_slowest());
+  if (tally.count() > 0) SetSample(tally.slowest(), *frame.mutable_slowest());
   frame.set_cut_ns(now_ns);
   return frame;
 }
 
 void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
-  v1::Frame& frame = AddFrame(write_, kWriteOperation, now_ns, frames);
-  const uint64_t count = write_.count();
-  if (params_.schedule) {
-    *frame.mutable_response() = response_.ToProto();
-    frame.mutable_start_delay()->set_max_ns(max_start_delay_ns_);
-    frame.mutable_start_delay()->set_late_writes(late_writes_);
-  }
-  frame.set_bytes(bytes_);
+  const auto set = [this](const SlowestWrites::Entry& entry, v1::WriteSample& reported) { SetSample(entry, reported); };
+  v1::Frame& frame = AddFrame(write_.figures(), kWriteOperation, now_ns, frames);
+  const uint64_t writes = write_.figures().count();
+  const uint64_t reads = read_ ? read_->figures().count() : 0;
   frame.set_between_ns(between_ns_);
-  if (count > 0) {
-    if (write_.first_seq() == 1 && params_.schedule) {
-      frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
-    }
-    slowest_writes_.ForEachFrom(write_.first_seq(), [&](const SlowestWrites::Entry& write) {
-      SetSample(write.seq, write.sample, write.place, *frame.add_slow());
-    });
-    slowest_responses_.ForEachFrom(write_.first_seq(), [&](const SlowestWrites::Entry& write) {
-      SetSample(write.seq, write.sample, write.place, *frame.add_slow_responses());
-    });
+  if (writes + reads > 0 && writes + reads == taken_ && params_.schedule) {
+    frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
   }
+  write_.Report(params_.schedule.has_value(), set, frame);
   stalls_.Report(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);
   if (next_start_ns) stalls_.ReportGrowing(interval_end_ns_, {taken_ + 1, DueAt(taken_ + 1), *next_start_ns}, frame);
   // Counted before the sample that waited was pushed: what a drained sample waited for is seen here.
@@ -314,11 +316,14 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   ring_full_waits_cut_ = waits;
   ring_full_wait_cut_ns_ = wait_ns;
   frame.set_in_flight_since_ns(std::max<int64_t>(state_.mark.load(std::memory_order_relaxed), 0));
-  if (trace_.size() > 0) frame.add_trace(trace_.Finish());
-  frame.set_untraced_writes(untraced_);
+  const bool closing = frame.closing();
   for (uint32_t part = 0; part < parts_.size(); ++part) {
     // A closing frame only where a write completed then.
-    if (!frame.closing() || count > 0) AddFrame(parts_[part], part + 1, now_ns, frames);
+    if (!closing || writes > 0) AddFrame(parts_[part], part + 1, now_ns, frames);
+  }
+  if (read_ && (!closing || reads > 0)) {
+    v1::Frame& read = AddFrame(read_->figures(), params_.access->read_operation(), now_ns, frames);
+    read_->Report(params_.schedule.has_value(), set, read);
   }
   OpenNext();
 }
@@ -326,13 +331,7 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
 void WriterTally::OpenNext() {
   ++interval_;
   interval_end_ns_ = params_.times.EndOf(interval_);
-  write_.Clear();
   for (OperationTally& part : parts_) part.Clear();
-  response_.Clear();
-  max_start_delay_ns_ = 0;
-  late_writes_ = 0;
-  bytes_ = 0;
-  untraced_ = 0;
   between_ns_ = 0;
 }
 
@@ -354,8 +353,17 @@ v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
   return totals;
 }
 
-void WriterTally::AddPartTotals(v1::StepDone& done) const {
+void WriterTally::AddMoreTotals(v1::StepDone& done) const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
+  if (read_) {
+    v1::WriterTotals& reads = *done.add_writers();
+    reads.set_qm(params_.qm);
+    reads.set_operation(params_.access->read_operation());
+    reads.set_writes(state_.reads.load(kRelaxed));
+    reads.set_bytes(state_.read_bytes.load(kRelaxed));
+    reads.set_latency_sum_ns(state_.read_latency_sum_ns.load(kRelaxed));
+    reads.set_latency_max_ns(state_.read_latency_max_ns.load(kRelaxed));
+  }
   if (!params_.measure_parts) return;
   for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {
     const WriterState::PartCount& count = part == kSyncOperation ? state_.sync : state_.write_call;
@@ -370,8 +378,9 @@ void WriterTally::AddPartTotals(v1::StepDone& done) const {
 
 void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const {
   const RateSchedule& schedule = *params_.schedule;
-  // A write that failed was started.
-  const uint64_t started = totals.writes() + (state_.end == LoopEnd::kFailed ? 1 : 0);
+  const uint64_t completed = totals.writes() + state_.reads.load(std::memory_order_relaxed);
+  // An operation that failed was started.
+  const uint64_t started = completed + (state_.end == LoopEnd::kFailed ? 1 : 0);
   const uint64_t due_end = schedule.DueBefore(measured_end_ns);
   const uint64_t due_before = schedule.DueBefore(params_.times.measured_start_ns());
   const uint64_t first = std::max(started, due_before);
@@ -383,7 +392,7 @@ void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals
   if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
     // Until the write that failed was over, they waited for the storage.
     prompt_start_ns =
-        std::max(schedule.DueAt(totals.writes()), prompt_end_ns_) + state_.finished_ns - state_.failure.start_ns;
+        std::max(schedule.DueAt(completed), prompt_end_ns_) + state_.finished_ns - state_.failure.start_ns;
   }
   v1::StartDelay& delay = *totals.mutable_start_delay();
   if (totals.not_issued() == 0) return;
@@ -515,7 +524,7 @@ v1::StepDone StepRecorder::Finish(const std::string& reason) const {
   const int64_t measured_end_ns = stopped ? std::min(times_.end_ns(), control_.stop_at_ns()) : times_.end_ns();
   for (const auto& writer : writers_) {
     *done.add_writers() = writer->tally.Totals(measured_end_ns);
-    writer->tally.AddPartTotals(done);
+    writer->tally.AddMoreTotals(done);
   }
   if (!failed_.empty()) {
     done.set_stopped(failed_);

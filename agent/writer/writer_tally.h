@@ -12,9 +12,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/work/work.h"
+#include "agent/writer/access_order.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/log_source.h"
 #include "agent/writer/rate_schedule.h"
@@ -70,8 +72,8 @@ class StepTimes {
   int64_t interval_ns_;
 };
 
-// Keeps the ten slowest of the writes that were offered, by service time or by response time; of equally slow ones, the
-// earlier. Allocates nothing, and costs one comparison for a write that is not among them. Not thread-safe.
+// Keeps the ten slowest of the operations that were offered, by service time or by response time; of equally slow ones,
+// the earlier. Allocates nothing, and costs one comparison for a write that is not among them. Not thread-safe.
 class SlowestWrites {
  public:
   static constexpr size_t kKept = 10;
@@ -80,7 +82,8 @@ class SlowestWrites {
     uint64_t seq = 0;
     Sample sample;
     BlockPlace place;
-    // How slow it was.
+    // When it was due, and how slow it was.
+    int64_t due_ns = 0;
     int64_t time_ns = 0;
   };
 
@@ -189,17 +192,15 @@ class StallWatch {
 // What a frame holds of one operation. Allocates nothing after its construction. Not thread-safe.
 class OperationTally {
  public:
-  // Takes one more: a write at the place, or the part of it.
-  void Take(uint64_t seq, const Sample& sample, BlockPlace place) {
+  // Takes one more, with its number among those of the operation: a write or read at the place, or a part of a write.
+  void Take(uint64_t seq, const Sample& sample, BlockPlace place, int64_t due_ns) {
     latency_.Record(sample.latency_ns());
     if (first_seq_ == 0) {
       first_seq_ = seq;
       first_start_ns_ = sample.start_ns;
     }
-    if (slowest_seq_ == 0 || sample.latency_ns() > slowest_.latency_ns()) {
-      slowest_seq_ = seq;
-      slowest_ = sample;
-      slowest_place_ = place;
+    if (slowest_.seq == 0 || sample.latency_ns() > slowest_.sample.latency_ns()) {
+      slowest_ = {seq, sample, place, due_ns, 0};
     }
     if (fastest_seq_ == 0 || sample.latency_ns() < fastest_ns_) {
       fastest_seq_ = seq;
@@ -209,15 +210,14 @@ class OperationTally {
   }
   void Clear() {
     latency_.Clear();
-    first_seq_ = slowest_seq_ = fastest_seq_ = 0;
+    first_seq_ = slowest_.seq = fastest_seq_ = 0;
   }
 
   uint64_t count() const { return latency_.count(); }
   // 0: nothing was taken.
   uint64_t first_seq() const { return first_seq_; }
-  uint64_t slowest_seq() const { return slowest_seq_; }
-  const Sample& slowest() const { return slowest_; }
-  BlockPlace slowest_place() const { return slowest_place_; }
+  // Meaningless where nothing was taken.
+  const SlowestWrites::Entry& slowest() const { return slowest_; }
   // Sets the frame's figures, all but the slowest.
   void Report(v1::Frame& frame) const;
 
@@ -226,11 +226,68 @@ class OperationTally {
   uint64_t first_seq_ = 0;
   int64_t first_start_ns_ = 0;
   int64_t last_end_ns_ = 0;
-  uint64_t slowest_seq_ = 0;
-  Sample slowest_;
-  BlockPlace slowest_place_;
+  SlowestWrites::Entry slowest_;
   uint64_t fastest_seq_ = 0;
   uint64_t fastest_ns_ = 0;
+};
+
+// What a frame holds of writes, or of reads: operations with bytes, a schedule and a trace. Allocates for the trace
+// alone. Not thread-safe.
+class WholeTally {
+ public:
+  WholeTally(std::vector<uint64_t> sizes_bytes, bool parts) : trace_(std::move(sizes_bytes), parts) {}
+
+  struct Taken {
+    Sample sample;
+    BlockPlace place;
+    uint64_t bytes = 0;
+    int64_t due_ns = 0;
+    // Time of the write call, of a write in parts.
+    uint64_t call_ns = 0;
+    bool warmup = false;
+    bool traced = false;
+  };
+  // Takes the next one, and returns its number, from 1.
+  uint64_t Take(const Taken& taken) {
+    const Sample& sample = taken.sample;
+    const uint64_t seq = ++taken_;
+    figures_.Take(seq, sample, taken.place, taken.due_ns);
+    bytes_ += taken.bytes;
+    if (!taken.warmup) {
+      slowest_.Offer({seq, sample, taken.place, taken.due_ns, static_cast<int64_t>(sample.latency_ns())});
+    }
+    if (taken.traced) {
+      trace_.Add(sample.start_ns, sample.latency_ns(), sample.size(), std::min(taken.call_ns, sample.latency_ns()));
+    } else {
+      ++untraced_;
+    }
+    return seq;
+  }
+  // Takes the response time of the one that was taken last, and by how much the load generator delayed its end.
+  void TakeResponse(const Taken& taken, int64_t response_ns, uint64_t delay_ns) {
+    response_.Record(static_cast<uint64_t>(response_ns));
+    if (!taken.warmup) slowest_responses_.Offer({taken_, taken.sample, taken.place, taken.due_ns, response_ns});
+    max_start_delay_ns_ = std::max(max_start_delay_ns_, delay_ns);
+    if (delay_ns > kPromptStartNs) ++late_;
+  }
+
+  const OperationTally& figures() const { return figures_; }
+  // Sets what the frame has of them besides figures(), and begins the next frame. `set` fills in one of the slowest.
+  void Report(bool rated, const std::function<void(const SlowestWrites::Entry&, v1::WriteSample&)>& set,
+              v1::Frame& frame);
+
+ private:
+  OperationTally figures_;
+  Histogram response_;
+  uint64_t taken_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t untraced_ = 0;
+  uint64_t max_start_delay_ns_ = 0;
+  uint64_t late_ = 0;
+  TraceEncoder trace_;
+  // Of the measured part, by service time and by response time.
+  SlowestWrites slowest_;
+  SlowestWrites slowest_responses_;
 };
 
 // Parameters of one writer's tally in one step.
@@ -241,6 +298,7 @@ struct TallyParams {
   ExtentLayout layout;
   // As in WriteLoopParams.
   std::optional<SizeMix> mix = std::nullopt;
+  std::optional<Access> access = std::nullopt;
   uint64_t first_block = 0;
   std::optional<RateSchedule> schedule;
   bool trace = false;
@@ -292,20 +350,21 @@ class WriterTally {
   // The writer's own counts, once done. `measured_end_ns`: end of the measured time, earlier than planned if the step
   // was stopped.
   v1::WriterTotals Totals(int64_t measured_end_ns) const;
-  // Adds the writer's own counts of the parts of its writes.
-  void AddPartTotals(v1::StepDone& done) const;
+  // Adds the writer's own counts of the parts of its writes, and of its reads.
+  void AddMoreTotals(v1::StepDone& done) const;
 
  private:
   void Take(const Sample& sample);
-  int64_t DueAt(uint64_t seq) const;
-  void TakeResponse(uint64_t seq, const Sample& sample, BlockPlace place, int64_t due_ns);
+  // When the operation with this number of the step, from 1, is due.
+  int64_t DueAt(uint64_t number) const;
   // `next_start_ns`: when the write after the last one taken started; 0: it has not started; nothing: none follows.
   void Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   v1::Frame& AddFrame(const OperationTally& tally, uint32_t operation, int64_t now_ns,
                       google::protobuf::RepeatedPtrField<v1::Frame>& frames) const;
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
-  void SetSample(uint64_t seq, const Sample& sample, BlockPlace place, v1::WriteSample& reported) const;
+  void SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& reported) const;
+  bool IsPart(uint32_t operation) const { return operation != kWriteOperation && operation <= parts_.size(); }
   uint64_t BytesOf(const Sample& sample) const {
     return params_.mix ? params_.mix->bytes(sample.size()) : params_.layout.block_bytes();
   }
@@ -319,31 +378,23 @@ class WriterTally {
   bool done_ = false;
   int32_t interval_ = 0;
   int64_t interval_end_ns_ = 0;
-  // Writes drained so far, and the end of the last of them.
+  // Writes and reads drained so far, and the end of the last of them.
   uint64_t taken_ = 0;
-  ExtentWalk places_;
+  OperationPlaces places_;
   int64_t previous_end_ns_ = 0;
   // When the last of them would have ended if each had started as soon as it was due and the one before it had ended.
   int64_t prompt_end_ns_ = 0;
   uint64_t ring_full_waits_cut_ = 0;
   uint64_t ring_full_wait_cut_ns_ = 0;
 
-  // The open frame: the write, and its parts by their places after it.
-  OperationTally write_;
+  // The open frame: the writes, their parts by their places after them, and the reads if the step has any.
+  WholeTally write_;
   std::vector<OperationTally> parts_;
+  std::optional<WholeTally> read_;
   // The sync of the write that comes next.
   Sample sync_;
-  Histogram response_;
-  uint64_t max_start_delay_ns_ = 0;
-  uint64_t late_writes_ = 0;
-  TraceEncoder trace_;
-  uint64_t bytes_ = 0;
-  uint64_t untraced_ = 0;
   int64_t between_ns_ = 0;
 
-  // Slowest writes of the measured part, by service time and by response time.
-  SlowestWrites slowest_writes_;
-  SlowestWrites slowest_responses_;
   StallWatch stalls_;
 };
 

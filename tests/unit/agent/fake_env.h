@@ -24,10 +24,11 @@ class FakeEnv {
     uint64_t size_bytes = 0;
     int64_t start_ns = 0;  // when the call came
     const std::byte* data = nullptr;
+    bool is_read = false;
   };
 
   int64_t now_ns = 0;
-  // What a reading of the clock and a write cost.
+  // What a reading of the clock, and a write or read, cost.
   int64_t clock_ns = 0;
   std::function<int64_t(size_t call)> latency = [](size_t) { return int64_t{100}; };
   // What the n-th write returns; as asked unless told.
@@ -58,6 +59,11 @@ class FakeEnv {
     now_ns += latency(calls.size() - 1);
     in_write();
     return result(calls.size() - 1, size_bytes);
+  }
+  int64_t Read(uint32_t extent, uint64_t offset_bytes, std::byte* into, size_t size_bytes) {
+    const int64_t done = Write(extent, offset_bytes, into, size_bytes);
+    calls.back().is_read = true;
+    return done;
   }
   int Sync(uint32_t /*extent*/) {
     ++syncs;

@@ -66,7 +66,8 @@ TEST(LogSource, APageOfAnySizeOfBlockDiffersBehindItsStampFromThePageThatItOverw
     const std::optional<SizeMix> mix(std::in_place, std::vector<SizeMix::Share>{{kPage, 60}, {largest, 40}},
                                      SizeMix::Key{static_cast<uint32_t>(random()), 0, 1});
     BlockSource blocks({{1, 2, 3}, 0, 1}, sizes);
-    LogSource log(ExtentLayout(file_bytes, files, largest), mix, 1 + static_cast<uint32_t>(random() % 9), 0, blocks);
+    LogSource log(ExtentLayout(file_bytes, files, largest), mix, std::nullopt, 1 + static_cast<uint32_t>(random() % 9),
+                  0, blocks);
     std::map<std::pair<uint32_t, uint64_t>, std::string> pages;
     int overwritten = 0;
     for (uint64_t sequence = 1; overwritten < 2000; ++sequence) {
@@ -95,13 +96,34 @@ TEST(LogSource, BlocksOfOneSizeGoOnFromAnyBlockOfTheLog) {
   const std::vector<uint64_t> sizes = {kPage};
   BlockSource blocks({{1, 2, 3}, 0, 1}, sizes);
   const ExtentLayout layout(4 * kPage, 3, kPage);
-  LogSource log(layout, std::nullopt, 1, 10, blocks);
+  LogSource log(layout, std::nullopt, std::nullopt, 1, 10, blocks);
   for (uint64_t block = 10; block < 40; ++block) {
     const LogSource::Block next = log.Next();
     EXPECT_EQ(next.place, layout.PlaceOf(block));
     EXPECT_EQ(next.bytes, kPage);
     EXPECT_EQ(log.sequence(), block + 1);
   }
+}
+
+TEST(LogSource, ARandomOrderReadsItsShareAndWritesStampedBlocks) {
+  const std::vector<uint64_t> sizes = {kPage};
+  BlockSource blocks({{1, 2, 3}, 0, 1}, sizes);
+  const std::optional<Access> access(std::in_place, true, 30, 1, Access::Key{5, 0, 1});
+  LogSource log(ExtentLayout(10 * kPage, 5, kPage), std::nullopt, access, 1, 0, blocks);
+  uint64_t reads = 0;
+  for (uint64_t number = 0; number < 1'000; ++number) {
+    const LogSource::Block block = log.Next();
+    EXPECT_EQ(block.data == nullptr, access->Reads(number));
+    EXPECT_EQ(block.bytes, kPage);
+    if (block.data == nullptr) {
+      ++reads;
+      continue;
+    }
+    PageStamp stamp;
+    ASSERT_EQ(ReadStamp(std::span(block.data, kPage), stamp), StampState::kWhole);
+    EXPECT_EQ(stamp.sequence, number + 1);
+  }
+  EXPECT_EQ(reads, 300U);
 }
 
 }  // namespace

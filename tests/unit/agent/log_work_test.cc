@@ -6,7 +6,10 @@
 
 #include <csignal>
 #include <fstream>
+#include <map>
+#include <utility>
 
+#include "common/protocol.h"
 #include "common/trace.h"
 #include "tests/testing.h"
 #include "tests/unit/agent/log_work_fixture.h"
@@ -38,6 +41,38 @@ TEST_F(LogWorkTest, PreparesExtentsOfTheAskedSizeAndRemovesThem) {
   EXPECT_EQ(released.removed_files(), 4);
   EXPECT_EQ(released.left_behind(), "");
   EXPECT_FALSE(std::filesystem::exists(ExtentPath(1, 0)));
+}
+
+TEST_F(LogWorkTest, AStepThatReadsReadsWhatWasFilledAndCountsItApart) {
+  step().set_read_percent(40);
+  step().set_random_order(true);
+  MeasureReads(step());
+  CreateAndPrepare();
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_EQ(done.stopped(), "");
+  EXPECT_THAT(sink_.Faults(), IsEmpty());
+  ASSERT_EQ(done.writers_size(), 4);
+  std::map<std::pair<uint32_t, uint32_t>, v1::WriterTotals> totals;
+  for (const v1::WriterTotals& own : done.writers()) totals[{own.qm(), own.operation()}] = own;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> counts;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> bytes;
+  for (const v1::Frame& frame : sink_.Frames()) {
+    counts[{frame.qm(), frame.operation()}] += frame.latency().count();
+    bytes[{frame.qm(), frame.operation()}] += frame.bytes();
+  }
+  for (const uint32_t qm : {1U, 2U}) {
+    const uint64_t writes = totals[{qm, 0}].writes();
+    const uint64_t reads = totals[{qm, 1}].writes();
+    EXPECT_GT(writes + reads, 0U);
+    // Exactly the share in each whole hundred.
+    EXPECT_LE(reads, (writes + reads) / 100 * 40 + 40);
+    EXPECT_GE(reads, (writes + reads) / 100 * 40);
+    EXPECT_EQ((counts[{qm, 0}]), writes);
+    EXPECT_EQ((counts[{qm, 1}]), reads);
+    EXPECT_EQ((bytes[{qm, 1}]), reads * 4096);
+    EXPECT_EQ((totals[{qm, 1}]).bytes(), reads * 4096);
+  }
 }
 
 TEST_F(LogWorkTest, LeavesTheFilesOnRequest) {

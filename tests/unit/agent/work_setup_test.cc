@@ -84,6 +84,32 @@ TEST(WorkSetup, AStepOfSeveralSizesMixesThemInAnOrderOfEachWritersOwn) {
   EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "larger than an extent"));
 }
 
+TEST(WorkSetup, AStepThatReadsMeasuresReads) {
+  v1::HostPlan plan = GoodPlan();
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
+  EXPECT_FALSE(MakeWorkSetup(plan)->LoopOf(0, 1000, 1).access);
+  step.set_read_percent(30);
+  step.set_random_order(true);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "measures reads"));
+  MeasureReads(step);
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_TRUE(setup->AnyReads());
+  ASSERT_TRUE(setup->LoopOf(0, 1000, 1).access && setup->TallyOf(0, 1000, 1).access);
+  EXPECT_TRUE(setup->LoopOf(0, 1000, 1).access->random());
+  EXPECT_EQ(setup->LoopOf(0, 1000, 1).access->read_operation(), 1U);
+  step.set_read_percent(101);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "0 to 100"));
+  step.set_read_percent(0);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "measures reads"));
+  step.clear_operations();
+  MeasureParts(step);
+  MeasureReads(step);
+  step.set_read_percent(30);
+  EXPECT_THAT(MakeWorkSetup(plan), IsOk());
+  EXPECT_EQ(ReadOperationOf(step), 3U);
+}
+
 TEST(WorkSetup, TakesAGoodPlan) {
   v1::HostPlan plan = GoodPlan();
   plan.set_host_index(5);

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <vector>
 
 #include "common/page_stamp.h"
 #include "tests/testing.h"
@@ -186,7 +189,7 @@ TEST(WriteLoop, AShortWriteIsAnError) {
   EXPECT_EQ(writer.state.failure.kind, WriteFailure::Kind::kShortWrite);
   EXPECT_EQ(writer.state.failure.offset_bytes, 4096U);
   EXPECT_EQ(writer.state.failure.asked_bytes, 4096U);
-  EXPECT_EQ(writer.state.failure.written_bytes, 512U);
+  EXPECT_EQ(writer.state.failure.done_bytes, 512U);
   EXPECT_EQ(writer.state.failure.error_number, 0);
 }
 
@@ -223,6 +226,88 @@ TEST(WriteLoop, TheSyncOfAWriteComesBeforeItAndEndsWithIt) {
   EXPECT_EQ(writer.state.write_call.latency_max_ns.load(), 100U);
   EXPECT_EQ(writer.state.sync.latency_sum_ns.load(), 100U);
   EXPECT_EQ(writer.state.sync.latency_max_ns.load(), 50U);
+}
+
+// Half of the operations read.
+WriteLoopParams ReadingParams(int64_t duration_ns, std::vector<std::byte>& buffer) {
+  WriteLoopParams params = Params(duration_ns);
+  params.access.emplace(/*random=*/false, /*read_percent=*/50, /*read_operation=*/1, Access::Key{});
+  params.read_buffer = buffer.data();
+  return params;
+}
+
+TEST(WriteLoop, ReadsAndWritesAreCountedApartAndTakeTheBlocksInOneOrder) {
+  FakeWriter writer({4096});
+  writer.env.latency = [](size_t call) { return static_cast<int64_t>(100 + call); };
+  std::vector<std::byte> buffer(4096);
+  WriteLoopParams params = ReadingParams(15'000, buffer);
+  params.sync_each_write = true;
+  writer.Run(params);
+  const std::vector<Sample> samples = writer.Drain();
+  ASSERT_THAT(samples, SizeIs(writer.env.calls.size()));
+  ASSERT_GT(samples.size(), 100U);
+  uint64_t reads = 0;
+  uint64_t read_sum_ns = 0;
+  uint64_t write_sum_ns = 0;
+  uint64_t read_max_ns = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const FakeEnv::Call& call = writer.env.calls[i];
+    EXPECT_EQ(call.extent, i / 4 % 2) << i;
+    EXPECT_EQ(call.offset_bytes, i % 4 * 4096) << i;
+    EXPECT_EQ(samples[i].operation(), call.is_read ? 1U : kWriteOperation) << i;
+    EXPECT_EQ(call.is_read, call.data == buffer.data()) << i;
+    (call.is_read ? read_sum_ns : write_sum_ns) += samples[i].latency_ns();
+    if (!call.is_read) continue;
+    ++reads;
+    read_max_ns = samples[i].latency_ns();
+  }
+  // Exactly half of each hundred.
+  EXPECT_NEAR(static_cast<double>(reads), static_cast<double>(samples.size()) / 2, 50);
+  EXPECT_EQ(writer.env.syncs, static_cast<int>(samples.size() - reads)) << "no sync follows a read";
+  EXPECT_EQ(writer.state.reads.load(), reads);
+  EXPECT_EQ(writer.state.read_bytes.load(), reads * 4096);
+  EXPECT_EQ(writer.state.read_latency_sum_ns.load(), read_sum_ns);
+  EXPECT_EQ(writer.state.read_latency_max_ns.load(), read_max_ns);
+  EXPECT_EQ(writer.state.writes.load(), samples.size() - reads);
+  EXPECT_EQ(writer.state.bytes.load(), (samples.size() - reads) * 4096);
+  EXPECT_EQ(writer.state.latency_sum_ns.load(), write_sum_ns);
+  EXPECT_EQ(writer.state.first_start_ns.load(), samples.front().start_ns);
+  EXPECT_EQ(writer.state.last_end_ns.load(), samples.back().end_ns());
+}
+
+TEST(WriteLoop, AScheduleCountsReadsAndWritesTogether) {
+  FakeWriter writer({4096});
+  std::vector<std::byte> buffer(4096);
+  WriteLoopParams params = ReadingParams(100'000, buffer);
+  params.schedule = RateSchedule(kStartNs, 1e5);  // one in 10 us
+  writer.Run(params);
+  const std::vector<Sample> samples = writer.Drain();
+  ASSERT_THAT(samples, SizeIs(10));
+  for (size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].start_ns, kStartNs + static_cast<int64_t>(i) * 10'000) << i;
+  }
+}
+
+TEST(WriteLoop, AReadThatFailsOrIsShortIsAnErrorWithItsPlace) {
+  for (const int64_t result : {int64_t{-EIO}, int64_t{512}, int64_t{0}}) {
+    FakeWriter writer({4096});
+    writer.env.result = [result](size_t call, uint64_t size_bytes) {
+      return call == 1 ? result : static_cast<int64_t>(size_bytes);
+    };
+    std::vector<std::byte> buffer(4096);
+    WriteLoopParams params = ReadingParams(1000, buffer);
+    params.access.emplace(/*random=*/false, /*read_percent=*/100, /*read_operation=*/1, Access::Key{});
+    writer.Run(params);
+    EXPECT_THAT(writer.Drain(), SizeIs(1));
+    EXPECT_EQ(writer.state.end, LoopEnd::kFailed);
+    EXPECT_EQ(writer.state.failure.kind, result < 0 ? WriteFailure::Kind::kRead : WriteFailure::Kind::kShortRead);
+    EXPECT_EQ(writer.state.failure.offset_bytes, 4096U);
+    EXPECT_EQ(writer.state.failure.asked_bytes, 4096U);
+    EXPECT_EQ(writer.state.failure.done_bytes, static_cast<uint64_t>(std::max<int64_t>(result, 0)));
+    EXPECT_EQ(writer.state.failure.error_number, result < 0 ? EIO : 0);
+    EXPECT_EQ(writer.state.writes.load(), 0U);
+    EXPECT_EQ(writer.state.reads.load(), 1U);
+  }
 }
 
 TEST(WriteLoop, AFailedSyncIsAnError) {

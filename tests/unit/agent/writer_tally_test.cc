@@ -348,10 +348,60 @@ TEST_F(WriterTallyTest, ThePartsOfAWriteHaveFramesOfTheIntervalInWhichTheWriteCo
                                               {kStartNs + 200 * kMs, 120 * kMs, 0, 20 * kMs}}));
   state_.writes = 2;
   v1::StepDone done;
-  tally.AddPartTotals(done);
+  tally.AddMoreTotals(done);
   ASSERT_EQ(done.writers_size(), 2);
   EXPECT_EQ(done.writers(0).operation(), kWriteCallOperation);
   EXPECT_EQ(done.writers(1).writes(), 2U);
+}
+
+TEST_F(WriterTallyTest, ReadsHaveFramesNumbersBytesAndATraceOfTheirOwn) {
+  TallyParams params = Params();
+  params.access.emplace(/*random=*/false, /*read_percent=*/50, /*read_operation=*/1, Access::Key{});
+  params.schedule = RateSchedule(kStartNs, 100);  // one in 10 ms
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  // Read, write, read, read; the second read starts 2 ms late, as the write before it took so long.
+  for (const auto& [start_ms, latency_ms, operation] : {std::tuple{0, 5, 1}, {10, 12, 0}, {22, 1, 1}, {30, 3, 1}}) {
+    ASSERT_TRUE(state_.ring.TryPush(
+        {kStartNs + start_ms * kMs, static_cast<uint64_t>(latency_ms * kMs), static_cast<uint32_t>(operation)}));
+  }
+  tally.Poll(kStartNs + 255 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(2));
+  const v1::Frame& writes = frames_[0];
+  const v1::Frame& reads = frames_[1];
+  EXPECT_EQ(writes.operation(), kWriteOperation);
+  EXPECT_EQ(reads.operation(), 1U);
+  EXPECT_EQ(writes.latency().count(), 1U);
+  EXPECT_EQ(reads.latency().count(), 3U);
+  EXPECT_EQ(writes.bytes(), 4096U);
+  EXPECT_EQ(reads.bytes(), 3U * 4096);
+  EXPECT_EQ(writes.first_seq(), 1U);
+  EXPECT_EQ(reads.first_seq(), 1U);
+  EXPECT_EQ(writes.slowest().offset_bytes(), 4096U);
+  EXPECT_EQ(reads.slowest().seq(), 1U);
+  ASSERT_THAT(reads.slow(), SizeIs(3));
+  EXPECT_EQ(reads.slow(2).offset_bytes(), 3U * 4096) << "blocks are taken in one order";
+  EXPECT_EQ(reads.slow(1).response_ns(), static_cast<uint64_t>(3 * kMs));
+  EXPECT_EQ(reads.response().max_ns(), static_cast<uint64_t>(5 * kMs));
+  EXPECT_EQ(writes.response().max_ns(), static_cast<uint64_t>(12 * kMs));
+  // What belongs to the writer is in the frame of its writes.
+  EXPECT_EQ(writes.between_ns(), 5 * kMs + 0 + 7 * kMs);
+  EXPECT_EQ(reads.between_ns(), 0);
+  std::vector<TracedWrite> traced;
+  ASSERT_EQ(reads.trace_size(), 1);
+  ASSERT_THAT(DecodeTrace(reads.trace(0), traced), IsOk());
+  EXPECT_EQ(traced, (std::vector<TracedWrite>{
+                        {kStartNs, 5 * kMs}, {kStartNs + 22 * kMs, kMs}, {kStartNs + 30 * kMs, 3 * kMs}}));
+  state_.writes = 1;
+  state_.reads = 3;
+  state_.read_bytes = 3 * 4096;
+  v1::StepDone done;
+  tally.AddMoreTotals(done);
+  ASSERT_EQ(done.writers_size(), 1);
+  EXPECT_EQ(done.writers(0).operation(), 1U);
+  EXPECT_EQ(done.writers(0).writes(), 3U);
+  EXPECT_EQ(done.writers(0).bytes(), 3U * 4096);
+  // Of ten operations that were due, four were started.
+  EXPECT_EQ(tally.Totals(kStartNs + 100 * kMs).not_issued(), 6U);
 }
 
 TEST_F(WriterTallyTest, WritesOfSeveralSizesHaveTheirBytesTheirPlacesAndTheirSizesInTheTrace) {
