@@ -20,7 +20,7 @@ class RandomOrder {
   RandomOrder(uint64_t count, uint64_t key)
       : count_(count),
         key_(key),
-        half_bits_((std::bit_width(count - 1) + 1) / 2),
+        half_bits_(static_cast<int>((std::bit_width(count - 1) + 1) / 2)),
         mask_((uint64_t{1} << half_bits_) - 1) {}
 
   uint64_t count() const { return count_; }

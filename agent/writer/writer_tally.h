@@ -238,8 +238,8 @@ class WholeTally {
   WholeTally(std::vector<uint64_t> sizes_bytes, bool parts) : trace_(std::move(sizes_bytes), parts) {}
 
   struct Taken {
-    Sample sample;
-    BlockPlace place;
+    Sample sample = {};
+    BlockPlace place = {};
     uint64_t bytes = 0;
     int64_t due_ns = 0;
     // Time of the write call, of a write in parts.
