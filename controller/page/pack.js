@@ -1,6 +1,9 @@
 // Reads the columns that controller/page/html_page.h packs.
 'use strict';
 
+// What a packed value is at most: larger ones are packed as this.
+plimsoll.MOST_PACKED = 2 ** 51 - 1;
+
 // The whole numbers of a packed column: base64 of the differences from one to the next, the first from 0, each as an
 // unsigned number of seven bits a byte, low ones first, with the sign in its lowest bit.
 plimsoll.unpack = (text) => {

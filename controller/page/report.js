@@ -83,11 +83,13 @@ plimsoll.page = (() => {
       plimsoll.planOptions(configuration), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
+    const latency = steps.some((step) => step.parts.length > 0) ?
+        'Latency is the time of the write call with its sync, unless it is labelled response time, write_call or sync.' :
+        'Latency is the time of the write call, unless it is labelled response time.';
     document.getElementById('foot').append(el(
         'p', {class: 'soft'},
-        'MB is 10\u2076 bytes. Latency is the time of the write call, unless it is labelled response time. Times of ' +
-            'day are UTC, by the controller\u2019s clock. \u2013: not known, or too few writes for this percentile. ' +
-            'Point at a dotted word, or focus it, to see what it means.'));
+        'MB is 10\u2076 bytes. ' + latency + ' Times of day are UTC, by the controller\u2019s clock. \u2013: not ' +
+            'known, or too few writes for this percentile. Point at a dotted word, or focus it, to see what it means.'));
     state.sweep = [...kinds.flatMap((kind) => kind.charts || []), ...sweep.charts];
     for (const chart of state.sweep) chart.draw();
     kinds.forEach(({redraw}) => redraw && redraw());

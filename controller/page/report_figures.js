@@ -33,17 +33,12 @@ plimsoll.figures = (step) => {
       tables.push(table('Response time in ' + unit.name + ', from the scheduled start', responses, paced));
     }
     tables.push(table(
-        'Service time of the write call in ' + unit.name + '; \u2013: too few writes for this percentile', services,
-        chosen));
-    for (const operation of step.step.operations || []) {
-      const own = chosen
-                      .map(
-                          (scope) => operation.scopes.find(
-                              (one) => one.kind === scope.kind && one.host === scope.host && one.qm === scope.qm &&
-                                  one.storage === scope.storage))
-                      .filter((one) => one);
-      tables.push(
-          table('Part of the service time: ' + operation.name + ', in ' + unit.name, columns.of('latency'), own));
+        'Service time of the write call' + (step.parts.length > 0 ? ' with its sync' : '') + ' in ' + unit.name +
+            '; \u2013: too few writes for this percentile',
+        services, chosen));
+    for (const part of step.parts) {
+      const own = chosen.map((scope) => step.partOf(part, scope)).filter((one) => one);
+      tables.push(table('Part of the service time: ' + part.name + ', in ' + unit.name, columns.of('latency'), own));
     }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',

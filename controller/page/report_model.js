@@ -14,9 +14,10 @@ plimsoll.model = (() => {
   const NS_PER_S = 1e9;
   const COLUMNS = ['second', 'writes', 'bytes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns'];
 
-  // Unpacks a series, with the length of each row and whether it is the closing one.
-  const readSeries = (packed, blockSize) => {
-    const series = {...packed};
+  // Unpacks a series, with the length of each row and whether it is the closing one. `kept`: which rows are left of it
+  // (THINNED_TOGETHER).
+  const readSeries = (packed, blockSize, kept) => {
+    const series = {...packed, kept};
     for (const name of COLUMNS) {
       if (name in packed) series[name] = plimsoll.unpack(packed[name]);
     }
@@ -68,8 +69,11 @@ plimsoll.model = (() => {
     constructor(report, step, packed) {
       Object.assign(this, {report, step, packed});
       this.measured_s = step.measured_ns / NS_PER_S;
-      // Where there are response times they are what callers felt.
-      this.kinds = packed.response ? ['response', 'service'] : ['service'];
+      // The parts of a write, where they were measured.
+      this.parts = step.operations || [];
+      // Where there are response times they are what callers felt. A part has the name that the report gives it.
+      this.kinds = [...(packed.response ? ['response'] : []), 'service', ...this.parts.map((part) => part.name)];
+      this.unpackedDistributions = new Map();
       this.choose(this.kinds[0]);
       this.cluster = step.scopes.find((scope) => scope.kind === 'cluster') || null;
       this.hosts = step.scopes.filter((scope) => scope.kind === 'host');
@@ -82,25 +86,51 @@ plimsoll.model = (() => {
       this.end_s = Math.max(this.measured_s, 0.001);
     }
 
-    // Chooses which times series, distributions and latencies are: 'response' or 'service'.
+    // Chooses which times series, distributions and latencies are: 'response', 'service', or a part's name.
     choose(kind) {
       this.kind = kind;
-      this.times = kind === 'response' ? this.packed.response : this.packed;
-      this.unpackedDistributions = null;
-      this.series = new Map();
-      for (const one of this.times.series) {
-        this.series.set(
-            key(one.kind, one.host, one.qm, one.storage), once(() => readSeries(one, this.step.block_size_bytes)));
-      }
+      this.times = this.timesOf(kind);
+      this.series = this.readAll(this.times);
+      // Throughput is always that of the writes: a part counts no bytes, and has no series of single queue managers.
+      this.writeSeries = this.isPart() ? this.readAll(this.packed) : this.series;
+    }
+
+    // Whether the chosen times are those of a part of the writes.
+    isPart() {
+      return this.parts.some((part) => part.name === this.kind);
+    }
+
+    // The packed times of a kind.
+    timesOf(kind) {
+      const part = this.parts.findIndex((one) => one.name === kind);
+      if (part >= 0) return this.packed.operations[part];
+      return kind === 'response' ? this.packed.response : this.packed;
+    }
+
+    // The series of these times by scope, each a function that unpacks it.
+    readAll(times) {
+      return new Map(times.series.map(
+          (one) =>
+              [key(one.kind, one.host, one.qm, one.storage),
+               once(() => readSeries(one, this.step.block_size_bytes, times.kept))]));
     }
 
     timeName() {
       return this.kind + ' time';
     }
 
-    // The scope's figures of the chosen times.
-    latencyOf(scope) {
-      return this.kind === 'response' && scope.rate ? scope.rate.response : scope.latency;
+    // What the report has of a part in a scope; undefined where it has nothing.
+    partOf(part, scope) {
+      return part.scopes.find(
+          (one) => one.kind === scope.kind && one.host === scope.host && one.qm === scope.qm &&
+              one.storage === scope.storage);
+    }
+
+    // The scope's figures of a kind of times; undefined where it has none.
+    latencyOf(scope, kind) {
+      const part = this.parts.find((one) => one.name === kind);
+      if (part) return this.partOf(part, scope)?.latency;
+      return kind === 'response' && scope.rate ? scope.rate.response : scope.latency;
     }
 
     // The slowest writes by the chosen times; by service time where the agents report no others.
@@ -110,24 +140,28 @@ plimsoll.model = (() => {
     }
 
     // The series of a scope; null where there is none. The only QM of a host is the host, the only storage the cluster.
-    seriesOf(scope) {
-      const found = this.series.get(key(scope.kind, scope.host, scope.qm, scope.storage)) ||
-          (scope.kind === 'qm' && this.series.get(key('host', scope.host, 0, 0))) ||
-          (scope.kind === 'storage' && this.series.get(key('cluster', '', 0, 0)));
+    seriesOf(scope, all = this.series) {
+      const onlyQm = scope.kind === 'qm' && (this.qms.get(scope.host) || []).length === 1;
+      const onlyStorage = scope.kind === 'storage' && this.storages.length === 1;
+      const found = all.get(key(scope.kind, scope.host, scope.qm, scope.storage)) ||
+          (onlyQm && all.get(key('host', scope.host, 0, 0))) || (onlyStorage && all.get(key('cluster', '', 0, 0)));
       return found ? found() : null;
     }
 
-    // How latencies are distributed: [{kind, host, storage, to_ns: highest value of each bucket, count, max_ns: the
-    // slowest write}].
-    distributions() {
-      this.unpackedDistributions = this.unpackedDistributions || this.times.distributions.map((one) => {
-        const scope = this.step.scopes.find(
-            (other) => key(other.kind, other.host, 0, other.storage) === key(one.kind, one.host, 0, one.storage));
-        const to = plimsoll.unpack(one.from_ns).map(bucketEnd);
-        const max = scope ? this.latencyOf(scope).max_ns : to[to.length - 1];
-        return {...one, to_ns: to, count: plimsoll.unpack(one.count), max_ns: max};
-      });
-      return this.unpackedDistributions;
+    // How latencies of a kind are distributed: [{kind, host, storage, to_ns: highest value of each bucket, count,
+    // max_ns: the slowest write}].
+    distributions(kind = this.kind) {
+      if (!this.unpackedDistributions.has(kind)) {
+        this.unpackedDistributions.set(kind, this.timesOf(kind).distributions.map((one) => {
+          const scope = this.step.scopes.find(
+              (other) => key(other.kind, other.host, 0, other.storage) === key(one.kind, one.host, 0, one.storage));
+          const to = plimsoll.unpack(one.from_ns).map(bucketEnd);
+          const latency = scope && this.latencyOf(scope, kind);
+          const max = latency ? latency.max_ns : to[to.length - 1];
+          return {...one, to_ns: to, count: plimsoll.unpack(one.count), max_ns: max};
+        }));
+      }
+      return this.unpackedDistributions.get(kind);
     }
 
     // "Step 2 of 4: 64 KiB, repetition 2", in a sweep "Step 2 of 4: 64 KiB, 100 writes/s per queue manager".
@@ -145,9 +179,9 @@ plimsoll.model = (() => {
       return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' + loadName(step) + repetition;
     }
 
-    // Which unit suits the step's latencies: {ns, name}.
+    // Which unit suits the step's latencies: {ns, name}. Parts are shown in that of the writes.
     unit() {
-      const latency = this.cluster && this.latencyOf(this.cluster);
+      const latency = this.cluster && this.latencyOf(this.cluster, this.isPart() ? 'service' : this.kind);
       const fast = latency !== null && latency.count > 0 && latency.p50_ns < 100000;
       return fast ? {ns: 1e3, name: 'µs'} : {ns: 1e6, name: 'ms'};
     }

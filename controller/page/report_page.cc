@@ -73,6 +73,7 @@ class PageData {
     for (const v1::StepReport& step : report.steps()) {
       AddShown(step.series());
       AddShown(step.response().series());
+      for (const v1::OperationReport& part : step.operations()) AddShown(part.series());
       for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
     }
     ChooseDistributions();
@@ -102,6 +103,15 @@ class PageData {
 
  private:
   using AllSeries = google::protobuf::RepeatedPtrField<v1::SeriesReport>;
+  using AllDistributions = google::protobuf::RepeatedPtrField<v1::DistributionReport>;
+
+  // Whose times a series has. The series of a part of the writes has no percentiles and counts no bytes.
+  enum class Of { kWrites, kPart };
+
+  struct NamedColumn {
+    const char* name;
+    Column values;
+  };
 
   static bool IsQm(const v1::SeriesReport& series) { return series.kind() == v1::SCOPE_KIND_QM; }
 
@@ -118,19 +128,28 @@ class PageData {
     }
   }
 
-  // The widest scopes first, of all steps, as long as there is room.
+  // The widest scopes first, of all steps, as long as there is room; in each kind of scope the writes before their
+  // parts.
   void ChooseDistributions() {
+    std::vector<const AllDistributions*> writes;
+    std::vector<const AllDistributions*> parts;
+    for (const v1::StepReport& step : report_.steps()) {
+      writes.push_back(&step.response().distributions());
+      writes.push_back(&step.distributions());
+      for (const v1::OperationReport& part : step.operations()) parts.push_back(&part.distributions());
+    }
     int64_t left = limits_.distribution_buckets;
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
-      for (const v1::StepReport& step : report_.steps()) {
-        for (const auto* const all : {&step.response().distributions(), &step.distributions()}) {
-          for (const v1::DistributionReport& distribution : OfKind(*all, kind)) {
-            if (distribution.from_ns_size() > left) continue;
-            left -= distribution.from_ns_size();
-            distributions_.insert(&distribution);
-          }
-        }
-      }
+      for (const AllDistributions* all : writes) ChooseDistributions(*all, kind, left);
+      for (const AllDistributions* all : parts) ChooseDistributions(*all, kind, left);
+    }
+  }
+
+  void ChooseDistributions(const AllDistributions& all, v1::ScopeKind kind, int64_t& left) {
+    for (const v1::DistributionReport& distribution : OfKind(all, kind)) {
+      if (distribution.from_ns_size() > left) continue;
+      left -= distribution.from_ns_size();
+      distributions_.insert(&distribution);
     }
   }
 
@@ -162,11 +181,22 @@ class PageData {
 
   void WriteStep(const v1::StepReport& step) {
     json_.BeginObject();
-    WriteTimes(step, step.block_size_bytes());
+    WriteTimes(step, Of::kWrites, step.block_size_bytes());
+    WriteSeconds(step.seconds());
     if (step.has_response()) {
       json_.Key("response").BeginObject();
-      WriteTimes(step.response(), step.block_size_bytes());
+      WriteTimes(step.response(), Of::kWrites, step.block_size_bytes());
+      WriteSeconds(step.response().seconds());
       json_.EndObject();
+    }
+    if (!step.operations().empty()) {
+      json_.Key("operations").BeginArray();
+      for (const v1::OperationReport& part : step.operations()) {
+        json_.BeginObject();
+        WriteTimes(part, Of::kPart, step.block_size_bytes());
+        json_.EndObject();
+      }
+      json_.EndArray();
     }
     json_.Key("load").BeginArray();
     for (const v1::HostLoadReport& load : step.load()) WriteLoad(load);
@@ -174,14 +204,14 @@ class PageData {
     json_.EndObject();
   }
 
-  // Series and distributions of a step's service times, or of its response times.
+  // Series and distributions of a step's service times, of its response times, or of a part of the service times.
   template <typename Times>
-  void WriteTimes(const Times& times, uint64_t block_size_bytes) {
+  void WriteTimes(const Times& times, Of of, uint64_t block_size_bytes) {
     json_.Key("series").BeginArray();
     const char* kept = "all";
-    const std::set<uint32_t> seconds = WideSeconds(times.series(), kept);
+    const std::set<uint32_t> seconds = WideSeconds(times.series(), of, kept);
     for (const v1::SeriesReport& series : times.series()) {
-      if (shown_.count(&series) > 0) WriteSeries(block_size_bytes, series, seconds);
+      if (shown_.count(&series) > 0) WriteSeries(block_size_bytes, series, of, seconds);
     }
     json_.EndArray();
     json_.Key("kept").String(kept);
@@ -201,7 +231,6 @@ class PageData {
     }
     json_.EndArray();
     json_.Key("distributions_left_out").UInt(left_out);
-    WriteSeconds(times.seconds());
   }
 
   template <typename Scope>
@@ -211,11 +240,21 @@ class PageData {
     json_.Key("storage").UInt(scope.storage());
   }
 
-  static std::vector<ThinColumn> ThinColumns(const v1::SeriesReport& series) {
+  static std::vector<NamedColumn> LatencyColumns(const v1::SeriesReport& series, Of of) {
     const int rows = series.second_size();
-    return {{ColumnOf(series.writes(), rows), false},        {ColumnOf(series.latency_sum_ns(), rows), true},
-            {ColumnOf(series.latency_max_ns(), rows), true}, {ColumnOf(series.p50_ns(), rows), true},
-            {ColumnOf(series.p99_ns(), rows), true},         {ColumnOf(series.p99_9_ns(), rows), true}};
+    std::vector<NamedColumn> columns = {{"latency_sum_ns", ColumnOf(series.latency_sum_ns(), rows)},
+                                        {"latency_max_ns", ColumnOf(series.latency_max_ns(), rows)}};
+    if (of == Of::kPart) return columns;
+    columns.push_back({"p50_ns", ColumnOf(series.p50_ns(), rows)});
+    columns.push_back({"p99_ns", ColumnOf(series.p99_ns(), rows)});
+    columns.push_back({"p99_9_ns", ColumnOf(series.p99_9_ns(), rows)});
+    return columns;
+  }
+
+  static std::vector<ThinColumn> ThinColumns(const v1::SeriesReport& series, Of of) {
+    std::vector<ThinColumn> thin = {{ColumnOf(series.writes(), series.second_size()), false}};
+    for (NamedColumn& column : LatencyColumns(series, of)) thin.push_back({std::move(column.values), true});
+    return thin;
   }
 
   static std::vector<int> IrregularRows(const v1::SeriesReport& series) {
@@ -233,7 +272,7 @@ class PageData {
 
   // The seconds that stay of the series of cluster, storages and hosts; empty: all. `kept` becomes what the page shows
   // of them (report_page.h).
-  std::set<uint32_t> WideSeconds(const AllSeries& all, const char*& kept) const {
+  std::set<uint32_t> WideSeconds(const AllSeries& all, Of of, const char*& kept) const {
     std::set<uint32_t> seconds;
     if (wide_rows_ <= limits_.wide_rows) return seconds;
     std::vector<const v1::SeriesReport*> parts;
@@ -246,7 +285,7 @@ class PageData {
     const int rows = cluster->second_size();
     const int budget = Share(rows, wide_rows_, limits_.wide_rows);
     const int for_parts = parts.empty() ? 0 : budget / 2;
-    AddSeconds(*cluster, ThinRows(ThinColumns(*cluster), rows, budget - for_parts, {}), seconds);
+    AddSeconds(*cluster, ThinRows(ThinColumns(*cluster, of), rows, budget - for_parts, {}), seconds);
     // The smallest and the largest value of two columns.
     constexpr int kExtremes = 4;
     const int each = parts.empty() ? 0 : for_parts / static_cast<int>(parts.size());
@@ -279,10 +318,10 @@ class PageData {
     for (size_t i = 0; i < std::min(most, longest.size()); ++i) seconds.insert(longest[i].second);
   }
 
-  std::vector<int> KeptRows(const v1::SeriesReport& series, const std::set<uint32_t>& seconds) const {
+  std::vector<int> KeptRows(const v1::SeriesReport& series, Of of, const std::set<uint32_t>& seconds) const {
     const int rows = series.second_size();
     const std::vector<int> irregular = IrregularRows(series);
-    if (IsQm(series)) return ThinRows(ThinColumns(series), rows, Share(rows, qm_rows_, limits_.qm_rows), irregular);
+    if (IsQm(series)) return ThinRows(ThinColumns(series, of), rows, Share(rows, qm_rows_, limits_.qm_rows), irregular);
     if (seconds.empty()) return ThinRows({}, rows, rows, {});
     std::set<int> kept(irregular.begin(), irregular.end());
     for (int row = 0; row < rows; ++row) {
@@ -291,9 +330,10 @@ class PageData {
     return {kept.begin(), kept.end()};
   }
 
-  void WriteSeries(uint64_t block_size_bytes, const v1::SeriesReport& series, const std::set<uint32_t>& seconds) {
+  void WriteSeries(uint64_t block_size_bytes, const v1::SeriesReport& series, Of of,
+                   const std::set<uint32_t>& seconds) {
     const int rows = series.second_size();
-    const std::vector<int> kept = KeptRows(series, seconds);
+    const std::vector<int> kept = KeptRows(series, of, seconds);
     std::map<int, uint32_t> numbers;
     for (const int row : kept) numbers.emplace(row, static_cast<uint32_t>(numbers.size()));
     json_.BeginObject();
@@ -317,12 +357,10 @@ class PageData {
     const bool plain = std::equal(writes.begin(), writes.end(), bytes.begin(), [block](int64_t count, int64_t size) {
       return static_cast<double>(count) * block == static_cast<double>(size);
     });
-    if (!plain) WritePacked("bytes", KeepRows(bytes, kept), json_);
-    WritePacked("latency_sum_ns", KeepRows(ColumnOf(series.latency_sum_ns(), rows), kept), json_);
-    WritePacked("latency_max_ns", KeepRows(ColumnOf(series.latency_max_ns(), rows), kept), json_);
-    WritePacked("p50_ns", KeepRows(ColumnOf(series.p50_ns(), rows), kept), json_);
-    WritePacked("p99_ns", KeepRows(ColumnOf(series.p99_ns(), rows), kept), json_);
-    WritePacked("p99_9_ns", KeepRows(ColumnOf(series.p99_9_ns(), rows), kept), json_);
+    if (!plain && of == Of::kWrites) WritePacked("bytes", KeepRows(bytes, kept), json_);
+    for (const NamedColumn& column : LatencyColumns(series, of)) {
+      WritePacked(column.name, KeepRows(column.values, kept), json_);
+    }
     json_.EndObject();
   }
 
@@ -340,15 +378,11 @@ class PageData {
   }
 
   void WriteLoad(const v1::HostLoadReport& load) {
-    struct Named {
-      const char* name;
-      Column values;
-    };
     const int rows = load.offset_ns_size();
     Column offsets;
     for (const int64_t offset_ns : load.offset_ns())
       offsets.push_back(std::llround(static_cast<double>(offset_ns) / 1e6));
-    std::vector<Named> columns;
+    std::vector<NamedColumn> columns;
     const auto add = [&](const char* name, const google::protobuf::RepeatedField<double>& field, double scale) {
       if (!field.empty()) columns.push_back({name, Scaled(field, rows, scale)});
     };
@@ -361,13 +395,13 @@ class PageData {
     if (!load.nfs_retransmits().empty()) columns.push_back({"nfs_retransmits", ColumnOf(load.nfs_retransmits(), rows)});
     std::vector<ThinColumn> thin;
     thin.reserve(columns.size());
-    for (const Named& column : columns) thin.push_back({column.values, false});
+    for (const NamedColumn& column : columns) thin.push_back({column.values, false});
     const std::vector<int> kept = ThinRows(thin, rows, Share(rows, load_rows_, limits_.load_rows), {});
     json_.BeginObject();
     json_.Key("host").String(load.host());
     json_.Key("of").Int(rows);
     WritePacked("offset_ms", KeepRows(offsets, kept), json_);
-    for (const Named& column : columns) WritePacked(column.name, KeepRows(column.values, kept), json_);
+    for (const NamedColumn& column : columns) WritePacked(column.name, KeepRows(column.values, kept), json_);
     json_.EndObject();
   }
 

@@ -8,10 +8,11 @@ plimsoll.timeCharts = (() => {
   const MOST_LINES = 24;
 
   // The remark on series that are thinned; nothing where no series is.
-  const thinned = (step, found) => {
+  const thinned = (found) => {
     const some = found.filter((one) => one.series.thinned);
     if (some.length === 0) return null;
-    return some.every((one) => one.scope.kind === 'qm') ? plimsoll.THINNED : plimsoll.THINNED_TOGETHER[step.times.kept];
+    return some.every((one) => one.scope.kind === 'qm') ? plimsoll.THINNED :
+                                                          plimsoll.THINNED_TOGETHER[some[0].series.kept];
   };
 
   // The range of a step's time, with its positions as text.
@@ -68,7 +69,8 @@ plimsoll.timeCharts = (() => {
 
   // Stacks or lines over the union of the scopes' seconds.
   const throughput = (step, range, scopes, column, stacked) => {
-    const found = scopes.map((scope) => ({scope, series: step.seriesOf(scope)})).filter((one) => one.series !== null);
+    const found = scopes.map((scope) => ({scope, series: step.seriesOf(scope, step.writeSeries)}))
+                      .filter((one) => one.series !== null);
     const rates = found.map((one) => ratesBySecond(one.series, column));
     const seconds = [...new Set(rates.flatMap((one) => [...one.keys()]))].sort((a, b) => a - b);
     const lengths = seconds.map((at) => Math.max(...rates.map((one) => (one.has(at) ? one.get(at).length : 0))));
@@ -97,15 +99,39 @@ plimsoll.timeCharts = (() => {
       yTick: format.shortCount,
       yText: (value) => text(value) + ' ' + unit,
       underlays: [plimsoll.stalls.shade(step)],
-      thinned: thinned(step, found),
+      thinned: thinned(found),
       remark: hidden > 0 ? format.count(hidden) + ' of ' + format.count(lines.length) +
               ' queue managers are hidden; click a name in the legend to show it.' :
                            null,
     });
   };
 
-  // Colours of the latencies of each second.
-  const COLORS = {p50_ns: 'p50', p99_ns: 'p99', p99_9_ns: 'p999', latency_max_ns: 'max'};
+  // How the latencies of each second are drawn.
+  const LOOKS = {
+    latency_avg_ns: {color: 's3', dash: null},
+    p50_ns: {color: 'p50', dash: null},
+    p99_ns: {color: 'p99', dash: null},
+    p99_9_ns: {color: 'p999', dash: null},
+    latency_max_ns: {color: 'max', dash: [2, 2]},
+  };
+
+  // The columns that are drawn: a part of the writes has no percentiles, but an average and the longest.
+  const columnsOf = (step) => {
+    const {series} = plimsoll.columns;
+    if (!step.isPart()) return series;
+    return [{field: 'latency_avg_ns', title: 'avg', percent: 0}, ...series.filter((column) => column.percent === 0)];
+  };
+
+  // A figure of a row; null where it is not known. The longest write is always known, the average where the sum is.
+  const figureOf = (series, {field, percent}, row) => {
+    const writes = series.writes[row];
+    if (field === 'latency_avg_ns') {
+      const sum = series.latency_sum_ns[row];
+      return writes > 0 && sum > 0 && sum < plimsoll.MOST_PACKED ? sum / writes : null;
+    }
+    const known = percent === 0 || plimsoll.percentiles.isKnown(writes, percent / 100);
+    return known && series[field][row] > 0 ? series[field][row] : null;
+  };
 
   // Stalls, and with `heat` the distribution of each second, which is known for the cluster.
   const behind = (step, scope, heat) =>
@@ -127,29 +153,23 @@ plimsoll.timeCharts = (() => {
     const rows = series === null ? [] : series.second.map((_, row) => row).filter((row) => !series.closing[row]);
     const end = series === null ? 0 : slowestAtEnd(step, scope, series, rows);
     const lowest = scope !== null && scope.kind === 'cluster' ? plimsoll.heat.lowest(step) : null;
-    // The longest write is always known.
-    const value = ({field, percent}, row) => {
-      const known = percent === 0 || plimsoll.percentiles.isKnown(series.writes[row], percent / 100);
-      return known && series[field][row] > 0 ? series[field][row] : null;
-    };
     const x = rows.map((row) => series.second[row] + series.length_s[row] / 2);
-    const lines = plimsoll.columns.series.map((column) => ({
-                                                name: column.title,
-                                                color: COLORS[column.field],
-                                                dash: column.percent === 0 ? [2, 2] : null,
-                                                values: rows.map((row) => value(column, row)),
-                                              }));
+    const columns = columnsOf(step);
+    const lines = columns.map((column) => ({
+                                name: column.title,
+                                ...LOOKS[column.field],
+                                values: rows.map((row) => figureOf(series, column, row)),
+                              }));
     const floor = lowest && rows.map((row) => (lowest.has(series.second[row]) ? lowest.get(series.second[row]) : null));
     if (end > 0) {
       x.push(step.end_s);
-      plimsoll.columns.series.forEach((column, at) => lines[at].values.push(column.percent === 0 ? end : null));
+      columns.forEach(({field}, at) => lines[at].values.push(field === 'latency_max_ns' ? end : null));
       if (floor) floor.push(null);
     }
     const END = 'in flight or not issued at the end of the step';
-    const remark = end === 0 ?
-        null :
-        'The last point is the slowest of the writes that were in flight or not issued when the step ended: ' +
-            format.time(end) + '.';
+    const remark = end === 0 ? null :
+                               'The last point is the ' + (step.isPart() ? 'longest ' + step.timeName() : 'slowest') +
+            ' of the writes that were in flight or not issued when the step ended: ' + format.time(end) + '.';
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
@@ -164,7 +184,7 @@ plimsoll.timeCharts = (() => {
       log,
       height: 280,
       underlays: behind(step, scope, heat),
-      thinned: series === null ? null : thinned(step, [{scope, series}]),
+      thinned: series === null ? null : thinned([{scope, series}]),
       remark,
     });
   };
@@ -198,7 +218,8 @@ plimsoll.timeCharts = (() => {
     const scopes = [step.cluster, ...(step.storages.length > 1 ? step.storages : [])].filter((scope) => scope !== null);
     for (const host of step.hosts) {
       const qms = step.qms.get(host.host);
-      scopes.push(host, ...(qms.length > 1 ? qms : []));
+      // A part has no series of single queue managers.
+      scopes.push(host, ...(qms.length > 1 && !step.isPart() ? qms : []));
     }
     let scope = scopes.length > 0 ? scopes[0] : null;
     let log = true;

@@ -18,6 +18,9 @@ plimsoll.TERMS = {
   'Extents per QM': 'the preallocated files of a queue manager\u2019s log, written in a circular fashion',
   'O_DIRECT': 'writes bypass the kernel\u2019s page cache',
   'dsync': 'O_DSYNC: a write returns once its data are on stable storage',
+  'write_call': 'part of the service time: the write\u2019s own system call, which may return before its data are on ' +
+      'stable storage',
+  'sync': 'part of the service time: the fdatasync after the write call',
   // Load and clocks.
   'CPU wait': 'share of the time in which a writer was ready to run but had no CPU; part of it is included in the ' +
       'latencies, although the storage did not cause it',

@@ -134,7 +134,7 @@ class PageLooks(pages.PageTest):
 
     def open_all(self):
         """Opens each kind of page in turn."""
-        for kind in ("storages", "sweep", "placement", "search", "queues", "lost", "drill", "cutoff"):
+        for kind in ("storages", "parts", "sweep", "placement", "search", "queues", "lost", "drill", "cutoff"):
             self.sample(kind)
             yield kind
         self.compare([("a", 1), ("aa", 1.01)], [("bbb", 1.2), ("bbbb", 1.21), ("bbbbb", 1.19)], [("c", 0.8)])

@@ -151,10 +151,7 @@ class Page(pages.PageTest):
         self.assertIn("Cluster, by block size; response time", captions)
         # Charts, distribution and slowest writes show the response times, and the service times where that is chosen.
         for kind, other in (("response", "service"), ("service", "response")):
-            self.browser.script(
-                "const select = document.getElementById('time-chooser');"
-                f"select.selectedIndex = [...select.options].findIndex(one => one.textContent === '{kind} time');"
-                "select.dispatchEvent(new Event('change'));")
+            self.choose_times(kind)
             self.assertEqual(self.browser.script(f"return {CHARTS}[1].options.yTitle"),
                              f"{kind} time of the writes in each second")
             self.assertIn(f"{kind} time;", self.browser.script(f"return {CHARTS}[2].options.yTitle"))
@@ -172,6 +169,64 @@ class Page(pages.PageTest):
         self.browser.open(self.run_plan("--duration", "1").results / "report.html")
         self.assertEqual([label for label in self.browser.script(labels) if "Response" in label], [])
         self.assertNotIn("esponse time", self.browser.script("return document.getElementById('figures').textContent"))
+        self.assertIsNone(self.browser.script("return document.getElementById('time-chooser')"))
+
+    def test_the_parts_of_a_write_are_drawn_beside_it_and_each_alone(self):
+        result = self.run_plan("--sync", "fdatasync", "--qm", "2", "--rate", "200", "--duration", "3")
+        self.browser.open(result.results / "report.html")
+        (step,) = result.report["steps"]
+        self.assertEqual([part["name"] for part in step["operations"]], ["write_call", "sync"])
+        kinds = ["response", "service", "write_call", "sync"]
+        self.assertEqual(self.browser.script("return [...document.getElementById('time-chooser').options].map(o => o.textContent)"),
+                         [f"{kind} time" for kind in kinds])
+        lines = f"return {CHARTS}.slice(0, 3).map(c => c.options.series.map(s => [s.name, s.values]))"
+        scopes = "return [...document.querySelectorAll('#latency select option')].map(o => o.textContent)"
+        (host,) = [scope["host"] for scope in step["scopes"] if scope["kind"] == "host"]
+        for kind in kinds[:2]:
+            self.choose_times(kind)
+            writes, _, distribution = self.browser.script(lines)
+            self.assertEqual([name for name, _ in distribution], ["cluster", "write_call", "sync"])
+            rows = self.table("distribution", "Latency by percentile")
+            for part in step["operations"]:
+                self.check_distribution(rows, part["name"], *self.cluster_of(part))
+            self.assertEqual(self.browser.script(scopes), ["cluster", host, f"{host}/qm1", f"{host}/qm2"])
+        for part in step["operations"]:
+            self.choose_times(part["name"])
+            throughput, latency, distribution = self.browser.script(lines)
+            self.assertEqual(throughput, writes, "a part counts no writes of its own")
+            self.check_part(step, part, latency)
+            self.assertEqual([name for name, _ in distribution], ["cluster"])
+            self.check_distribution(self.table("distribution", "Latency by percentile"), "cluster", *self.cluster_of(part))
+            # There are no seconds of single queue managers.
+            self.assertEqual(self.browser.script(scopes), ["cluster", host])
+        self.assert_quiet()
+
+    def choose_times(self, kind):
+        """Has the charts show times of a kind."""
+        self.browser.script("const select = document.getElementById('time-chooser');"
+                            "select.selectedIndex = [...select.options].findIndex(one => one.textContent === `${arguments[0]} time`);"
+                            "select.dispatchEvent(new Event('change'));", kind)
+
+    def cluster_of(self, times):
+        """The cluster's distribution of a part of the writes, and its longest time."""
+        (distribution,) = [one for one in times["distributions"] if one["kind"] == "cluster"]
+        return distribution, harness.cluster(times)["latency"]["max_ns"]
+
+    def check_part(self, step, part, latency):
+        """The chart of latencies shows the average and the maximum of each second of a part of the cluster's writes."""
+        self.assertEqual([name for name, _ in latency], ["avg", "max"])
+        self.assertEqual(self.browser.script(f"return {CHARTS}[1].options.yTitle"),
+                         f"{part['name']} time of the writes in each second")
+        (series,) = [one for one in part["series"] if one["kind"] == "cluster"]
+        closing = {row["row"] for row in series["irregular"] if row["closing"]}
+        rows = [row for row in range(len(series["second"])) if row not in closing]
+        self.assertGreaterEqual(len(rows), 3)
+        averages = [series["latency_sum_ns"][row] / series["writes"][row] if series["writes"][row] else None for row in rows]
+        longest = [series["latency_max_ns"][row] or None for row in rows]
+        self.assertEqual(latency[0][1][:len(rows)], averages)
+        self.assertEqual(latency[1][1][:len(rows)], longest)
+        # Those of writes in flight at the end of the step are a last point if one of them is the longest.
+        self.assertLessEqual(len(latency[0][1]) - len(rows), len(closing))
 
     def test_charts_draw_on_their_canvases(self):
         self.sample("storages")
@@ -292,27 +347,32 @@ class Page(pages.PageTest):
         longest = {(one["kind"], one["host"], one["storage"]): one["latency"]["max_ns"] for one in step["scopes"]}
         unknown = 0
         for name, key in (("cluster", ("cluster", "", 0)), ("storage 2", ("storage", "", 2)), ("beta", ("host", "beta", 2))):
-            told = distributions[key]
-            writes = sum(told["count"])
-            for percent in ("50", "90", "99", "99.9", "99.999", "99.9999", "99.99999"):
-                found = [row for row in rows if row[0].startswith(percent + " % ")]
-                if not pages.enough(writes, percent):
-                    unknown += len(found)
-                    self.assertEqual([row[rows[0].index(name)] for row in found], ["–"] * len(found), (percent, name))
-                    continue
-                rank = math.ceil(writes * decimal.Decimal(percent) / 100)
-                below = 0
-                for from_ns, count in zip(told["from_ns"], told["count"]):
-                    below += count
-                    if below >= rank:
-                        break
-                # So many of the writes were not slower than the highest value of the bucket.
-                self.assertEqual([row[rows[0].index(name)] for row in found],
-                                 [duration(min(bucket_end(from_ns), longest[key]))], (percent, name))
-            self.assertEqual(rows[-1][0], "slowest write")
-            self.assertEqual(rows[-1][rows[0].index(name)], duration(longest[key]), name)
+            unknown += self.check_distribution(rows, name, distributions[key], longest[key])
         self.assertGreaterEqual(unknown, 3)
         self.assert_quiet()
+
+    def check_distribution(self, rows, name, told, longest_ns):
+        """A column of the table behind the distributions has a distribution's percentiles. Returns how many are not known."""
+        writes = sum(told["count"])
+        unknown = 0
+        for percent in ("50", "90", "99", "99.9", "99.999", "99.9999", "99.99999"):
+            found = [row for row in rows if row[0].startswith(percent + " % ")]
+            if not pages.enough(writes, percent):
+                unknown += len(found)
+                self.assertEqual([row[rows[0].index(name)] for row in found], ["–"] * len(found), (percent, name))
+                continue
+            rank = math.ceil(writes * decimal.Decimal(percent) / 100)
+            below = 0
+            for from_ns, count in zip(told["from_ns"], told["count"]):
+                below += count
+                if below >= rank:
+                    break
+            # So many of the writes were not slower than the highest value of the bucket.
+            self.assertEqual([row[rows[0].index(name)] for row in found],
+                             [duration(min(bucket_end(from_ns), longest_ns))], (percent, name))
+        self.assertEqual(rows[-1][0], "slowest write")
+        self.assertEqual(rows[-1][rows[0].index(name)], duration(longest_ns), name)
+        return unknown
 
     def test_each_figure_of_the_load_has_its_chart(self):
         report = self.sample("storages")

@@ -152,6 +152,29 @@ void AddSeconds(const std::vector<Second>& cluster, v1::StepReport& step) {
   }
 }
 
+// `of` gives the time of the part from that of the write.
+template <typename Of>
+void AddPartScope(const v1::ScopeReport& scope, const Of& of, v1::OperationReport& part) {
+  v1::OperationScopeReport& own = *part.add_scopes();
+  own.set_kind(scope.kind());
+  own.set_host(scope.host());
+  own.set_qm(scope.qm());
+  own.set_storage(scope.storage());
+  v1::LatencyReport& latency = *own.mutable_latency();
+  latency = scope.latency();
+  latency.set_sum_ns(of(latency.sum_ns()));
+  latency.set_min_ns(of(latency.min_ns()));
+  latency.set_avg_ns(static_cast<double>(latency.sum_ns()) /
+                     static_cast<double>(std::max<uint64_t>(latency.count(), 1)));
+  latency.set_wavg_ns(latency.avg_ns());
+  latency.set_p50_ns(of(latency.p50_ns()));
+  latency.set_p90_ns(of(latency.p90_ns()));
+  latency.set_p99_ns(of(latency.p99_ns()));
+  latency.set_p99_9_ns(of(latency.p99_9_ns()));
+  latency.set_p99_99_ns(of(latency.p99_99_ns()));
+  latency.set_max_ns(of(latency.max_ns()));
+}
+
 }  // namespace
 
 void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::StepReport& step) {
@@ -175,6 +198,30 @@ void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::S
   for (const v1::ScopeReport& scope : step.scopes()) {
     if (scope.kind() == v1::SCOPE_KIND_QM) continue;
     AddDistribution(scope, step);
+  }
+}
+
+void AddParts(v1::StepReport& step) {
+  for (const bool is_sync : {false, true}) {
+    const auto of = [is_sync](uint64_t write_ns) { return is_sync ? write_ns - write_ns / 4 : write_ns / 4; };
+    v1::OperationReport& part = *step.add_operations();
+    part.set_name(is_sync ? "sync" : "write_call");
+    for (const v1::ScopeReport& scope : step.scopes()) AddPartScope(scope, of, part);
+    for (const v1::SeriesReport& series : step.series()) {
+      if (series.kind() == v1::SCOPE_KIND_QM) continue;
+      v1::SeriesReport& own = *part.add_series();
+      own = series;
+      for (uint64_t& sum_ns : *own.mutable_latency_sum_ns()) sum_ns = of(sum_ns);
+      for (uint64_t& max_ns : *own.mutable_latency_max_ns()) max_ns = of(max_ns);
+      for (auto* column : {own.mutable_bytes(), own.mutable_p50_ns(), own.mutable_p99_ns(), own.mutable_p99_9_ns()}) {
+        std::fill(column->begin(), column->end(), uint64_t{0});
+      }
+    }
+    for (const v1::DistributionReport& distribution : step.distributions()) {
+      v1::DistributionReport& own = *part.add_distributions();
+      own = distribution;
+      for (uint64_t& from_ns : *own.mutable_from_ns()) from_ns = of(from_ns);
+    }
   }
 }
 

@@ -166,6 +166,7 @@ void AddStep(const MadeUp& made_up, uint64_t block, v1::Report& report) {
     skew.set_error_ns(std::max(skew.error_ns(), 2 * start.error_ns()));
   }
   if (made_up.details) AddDetails(made_up, cluster, step);
+  if (made_up.parts) AddParts(step);
 }
 
 }  // namespace plimsoll::tests

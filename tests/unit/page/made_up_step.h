@@ -54,4 +54,7 @@ void AddStep(const MadeUp& made_up, uint64_t block, v1::Report& report);
 // Adds stalls, slowest writes, load, distributions, fairness and trend; `cluster` are its seconds.
 void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::StepReport& step);
 
+// Adds the parts of the writes that the step has: the call takes a quarter of each write, the sync the rest.
+void AddParts(v1::StepReport& step);
+
 }  // namespace plimsoll::tests

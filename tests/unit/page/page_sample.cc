@@ -1,5 +1,5 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// cutoff|drill|empty|hostile|hour|long-drill|lost|many|plain|queues|search|sweep|storages.
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|parts|placement|plain|queues|search|sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <cstdio>
@@ -48,6 +48,13 @@ v1::Report QueuesReport() {
   made_up.hosts = {"alpha"};
   made_up.qms = 30;
   made_up.seconds = 20;
+  return tests::MakeReport(made_up);
+}
+
+// Each write is a call and a sync after it.
+v1::Report PartsReport() {
+  tests::MadeUp made_up;
+  made_up.parts = true;
   return tests::MakeReport(made_up);
 }
 
@@ -211,6 +218,7 @@ int Main(const std::string& kind, bool json) {
                                                          {"plain", PlainReport},
                                                          {"many", ManyReport},
                                                          {"queues", QueuesReport},
+                                                         {"parts", PartsReport},
                                                          {"lost", LostReport},
                                                          {"drill", [] { return tests::DrillReport(); }},
                                                          {"long-drill", LongDrillReport},

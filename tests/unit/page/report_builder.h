@@ -19,6 +19,8 @@ struct MadeUp {
   int storages = 1;
   // Stalls, slowest writes, trend, load, distributions: what is not in every report.
   bool details = true;
+  // The parts of each write, as a run with --sync fdatasync measures them.
+  bool parts = false;
 };
 
 v1::Report MakeReport(const MadeUp& made_up);

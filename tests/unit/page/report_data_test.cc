@@ -42,10 +42,9 @@ const Struct& Step(const Struct& data, int step) {
   return Member(data, "steps").list_value().values(step).struct_value();
 }
 
-// The packed series of a scope; null where there is none.
-const Struct* Series(const Struct& data, const std::string& kind, const std::string& host = "", int qm = 0,
-                     int step = 0) {
-  for (const Value& value : Member(Step(data, step), "series").list_value().values()) {
+// The packed series of a scope in a step's times; null where there is none.
+const Struct* SeriesIn(const Struct& times, const std::string& kind, const std::string& host, int qm = 0) {
+  for (const Value& value : Member(times, "series").list_value().values()) {
     const Struct& series = value.struct_value();
     if (Member(series, "kind").string_value() == kind && Member(series, "host").string_value() == host &&
         Member(series, "qm").number_value() == qm) {
@@ -53,6 +52,16 @@ const Struct* Series(const Struct& data, const std::string& kind, const std::str
     }
   }
   return nullptr;
+}
+
+// The series of a scope in the service times of the first step; null where there is none.
+const Struct* Series(const Struct& data, const std::string& kind, const std::string& host = "", int qm = 0) {
+  return SeriesIn(Step(data, 0), kind, host, qm);
+}
+
+// The packed times of a part of the writes in the first step, by its number.
+const Struct& PartTimes(const Struct& data, int part) {
+  return Member(Step(data, 0), "operations").list_value().values(part).struct_value();
 }
 
 std::vector<double> Column(const Struct& series, const std::string& name) {
@@ -91,12 +100,18 @@ TEST(ReportPageData, GivesBackEverySecondExactly) {
 }
 
 TEST(ReportPageData, HoldsTheReportAsReportJsonHasIt) {
-  v1::Report report = MakeReport({});
+  MadeUp made_up;
+  made_up.parts = true;
+  v1::Report report = MakeReport(made_up);
   const Struct data = Parse(ReportPageData(report));
   for (v1::StepReport& step : *report.mutable_steps()) {
     step.clear_series();
     step.clear_distributions();
     step.clear_seconds();
+    for (v1::OperationReport& part : *step.mutable_operations()) {
+      part.clear_series();
+      part.clear_distributions();
+    }
     for (v1::HostLoadReport& load : *step.mutable_load()) {
       for (const char* name : {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy",
                                "nfs_round_trip_ms", "nfs_execute_ms", "nfs_retransmits"}) {
@@ -155,6 +170,76 @@ TEST(ReportPageData, ResponseTimesAreBesideTheServiceTimesInTheSameForm) {
   const Struct& shown = Member(bare, "steps").list_value().values(0).struct_value();
   EXPECT_EQ(Member(Member(shown, "response").struct_value(), "slowest").list_value().values_size(),
             step.slowest_size());
+}
+
+TEST(ReportPageData, PartsOfTheWritesAreBesideThemWithoutPercentilesAndBytes) {
+  MadeUp made_up;
+  made_up.parts = true;
+  made_up.storages = 2;
+  const v1::Report report = MakeReport(made_up);
+  const Struct data = Parse(ReportPageData(report));
+  const v1::StepReport& step = report.steps(0);
+  ASSERT_EQ(Member(Step(data, 0), "operations").list_value().values_size(), step.operations_size());
+  for (int at = 0; at < step.operations_size(); ++at) {
+    const v1::OperationReport& part = step.operations(at);
+    const Struct& packed = PartTimes(data, at);
+    EXPECT_EQ(Member(packed, "kept").string_value(), "all");
+    EXPECT_EQ(Member(packed, "distributions_left_out").number_value(), 0);
+    const auto& all = Member(packed, "series").list_value();
+    // Cluster, storages and hosts.
+    ASSERT_EQ(all.values_size(), 6);
+    ASSERT_EQ(part.series_size(), 6);
+    for (int number = 0; number < part.series_size(); ++number) {
+      const v1::SeriesReport& series = part.series(number);
+      const Struct& shown = all.values(number).struct_value();
+      EXPECT_EQ(Member(shown, "kind").string_value(), EnumName(*v1::ScopeKind_descriptor(), series.kind()));
+      EXPECT_EQ(Member(shown, "host").string_value(), series.host());
+      EXPECT_EQ(Column(shown, "second"), Doubles(series.second()));
+      EXPECT_EQ(Column(shown, "writes"), Doubles(series.writes()));
+      EXPECT_EQ(Column(shown, "latency_sum_ns"), Doubles(series.latency_sum_ns()));
+      EXPECT_EQ(Column(shown, "latency_max_ns"), Doubles(series.latency_max_ns()));
+      for (const char* name : {"bytes", "p50_ns", "p99_ns", "p99_9_ns"}) EXPECT_EQ(shown.fields().count(name), 0U);
+    }
+    const auto& distributions = Member(packed, "distributions").list_value();
+    ASSERT_EQ(distributions.values_size(), part.distributions_size());
+    for (int number = 0; number < part.distributions_size(); ++number) {
+      const Struct& shown = distributions.values(number).struct_value();
+      EXPECT_EQ(Column(shown, "from_ns"), Doubles(part.distributions(number).from_ns()));
+      EXPECT_EQ(Column(shown, "count"), Doubles(part.distributions(number).count()));
+    }
+  }
+}
+
+TEST(ReportPageData, WithoutPartsOfTheWritesHasNoPlaceForThem) {
+  const Struct data = Parse(ReportPageData(MakeReport({})));
+  EXPECT_EQ(Member(Step(data, 0), "operations").kind_case(), Value::KIND_NOT_SET);
+}
+
+TEST(ReportPageData, ThinsThePartsOfTheWritesWithThemAndKeepsTheirExtremes) {
+  MadeUp made_up;
+  made_up.parts = true;
+  made_up.seconds = 900;
+  v1::Report report = MakeReport(made_up);
+  // The longest sync, in a second in which no write is the longest.
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_operations(1)->mutable_series()) {
+    if (series.host().empty() || series.host() == "beta") series.set_latency_max_ns(333, 9'000'000'000);
+  }
+  PageLimits limits;
+  // Cluster and hosts, of the writes and of each part.
+  limits.wide_rows = 3 * 4 * 200;
+  const Struct data = Parse(ReportPageData(report, limits));
+  EXPECT_LE(Column(*Series(data, "cluster"), "second").size(), 210U);
+  for (const int part : {0, 1}) {
+    EXPECT_EQ(Member(PartTimes(data, part), "kept").string_value(), "each");
+    const std::vector<double> seconds = Column(*SeriesIn(PartTimes(data, part), "cluster", ""), "second");
+    EXPECT_LE(seconds.size(), 210U);
+    EXPECT_GE(seconds.size(), 32U);
+    for (const char* host : {"alpha", "beta", "gamma"}) {
+      EXPECT_EQ(Column(*SeriesIn(PartTimes(data, part), "host", host), "second"), seconds);
+    }
+  }
+  const std::vector<double> longest = Column(*SeriesIn(PartTimes(data, 1), "cluster", ""), "latency_max_ns");
+  EXPECT_EQ(*std::max_element(longest.begin(), longest.end()), 9e9);
 }
 
 TEST(ReportPageData, HasTheRowsOfTheConfiguration) {
@@ -305,6 +390,31 @@ TEST(ReportPageData, LeavesOutDistributionsThatHaveNoRoomTheHostsFirst) {
   EXPECT_EQ(Member(kept.values(0).struct_value(), "kind").string_value(), "cluster");
 }
 
+TEST(ReportPageData, LeavesOutDistributionsOfPartsBeforeThoseOfTheWritesInTheSameScopes) {
+  MadeUp made_up;
+  made_up.parts = true;
+  const v1::Report report = MakeReport(made_up);
+  PageLimits limits;
+  for (const v1::DistributionReport& one : report.steps(0).distributions()) {
+    if (one.kind() == v1::SCOPE_KIND_CLUSTER) limits.distribution_buckets = one.from_ns_size();
+  }
+  // There is room for the cluster's distributions of the writes and of the first part.
+  limits.distribution_buckets *= 2;
+  const Struct data = Parse(ReportPageData(report, limits));
+  const auto kinds = [](const Struct& times) {
+    std::vector<std::string> found;
+    for (const Value& value : Member(times, "distributions").list_value().values()) {
+      found.push_back(Member(value.struct_value(), "kind").string_value());
+    }
+    return found;
+  };
+  EXPECT_THAT(kinds(Step(data, 0)), ElementsAre("cluster"));
+  EXPECT_THAT(kinds(PartTimes(data, 0)), ElementsAre("cluster"));
+  EXPECT_THAT(kinds(PartTimes(data, 1)), IsEmpty());
+  EXPECT_EQ(Member(PartTimes(data, 1), "distributions_left_out").number_value(),
+            report.steps(0).operations(1).distributions_size());
+}
+
 TEST(ReportPageData, KeepsIrregularRowsWithTheirNewNumbers) {
   MadeUp made_up;
   made_up.seconds = 900;
@@ -390,6 +500,16 @@ TEST(RenderReportPage, OfAnHourWithSixteenHostsIsBelowFiveMegabytes) {
   const std::string html = RenderReportPage(tests::HourReport());
   EXPECT_LT(html.size(), 5'000'000U);
   RecordProperty("bytes", std::to_string(html.size()));
+}
+
+TEST(RenderReportPage, OfAnHourWithSixteenHostsAndThePartsOfTheirWritesIsBelowFiveMegabytes) {
+  MadeUp made_up;
+  made_up.hosts.clear();
+  for (int host = 1; host <= 16; ++host) made_up.hosts.push_back("node" + std::to_string(host));
+  made_up.qms = 4;
+  made_up.seconds = 3'600;
+  made_up.parts = true;
+  EXPECT_LT(RenderReportPage(MakeReport(made_up)).size(), 5'000'000U);
 }
 
 TEST(RenderReportPage, IsTheSameForTheSameReport) {
