@@ -73,7 +73,7 @@ class OldJournals(harness.PlimsollTest):
 
     def test_a_record_of_a_kind_that_is_not_known_is_left_out_and_reported(self):
         # Field 2047, length-delimited, empty.
-        results = self.journal_with(record(b"\xfa\x7f\x00", 2))
+        results = self.journal_with(record(b"\xfa\x7f\x00", 3))
         result = self.plimsoll("report", "--json", "--print-only", results, code=3)
         reasons = schema.parse(result.out)["verdict"]["reasons"]
         self.assertTrue(any("its kind is not known here" in reason for reason in reasons), reasons)

@@ -65,7 +65,7 @@ TEST(Access, ReadsExactlyItsShareOfEachHundredInAnOrderOfEachWritersOwn) {
     const Access access(false, percent, 1, {7, 0, 1});
     uint64_t reads = 0;
     for (uint64_t number = 0; number < 1'000'000; ++number) {
-      reads += access.Reads(number) ? 1 : 0;
+      reads += access.Reads(number) ? 1U : 0U;
       if (number % 100 == 99) {
         ASSERT_EQ(reads, (number + 1) / 100 * percent);
       }
