@@ -390,8 +390,8 @@ std::string Instance::DescribeFailure() const {
   const WriteFailure& failure = state_.failure;
   const std::string& path = files_.extents[failure.extent].path;
   if (failure.kind == WriteFailure::Kind::kShortWrite) {
-    return absl::StrCat("pwritev2 ", path, ": short write at offset ", failure.offset_bytes, ": ",
-                        failure.done_bytes, " of ", failure.asked_bytes, " bytes");
+    return absl::StrCat("pwritev2 ", path, ": short write at offset ", failure.offset_bytes, ": ", failure.done_bytes,
+                        " of ", failure.asked_bytes, " bytes");
   }
   const bool sync = failure.kind == WriteFailure::Kind::kSync;
   return absl::StrCat(Text(PosixError(sync ? "fdatasync" : "pwritev2", path, failure.error_number)), ", ",

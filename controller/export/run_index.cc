@@ -284,7 +284,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
       ++(warmup ? counted.warmup : counted.measured);
     };
     if (frame.operation() != kWriteOperation) {
-      // The trace of a write has the times of its parts. The frame of the write, which comes first, has made its writer known.
+      // The trace of a write has the times of its parts. The frame of the write, which comes first, has made its writer
+      // known.
       const auto known = places_.find({frames.host(), frame.qm()});
       if (known != places_.end()) count(writers_[known->second]);
       continue;
