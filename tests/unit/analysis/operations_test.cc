@@ -11,6 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "common/histogram.h"
 #include "common/protocol.h"
+#include "controller/analysis/analyzer.h"
+#include "controller/analysis/live_stats.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
@@ -93,6 +95,29 @@ TEST(Operations, ACriterionOfAPartIsAboutThatPartAlone) {
   EXPECT_EQ(OutcomeOf(report, "p50<950us"), v1::OUTCOME_FAIL);
   EXPECT_EQ(OutcomeOf(report, "sync_max@host<19ms"), v1::OUTCOME_FAIL);
   EXPECT_EQ(OutcomeOf(report, "max<21ms"), v1::OUTCOME_PASS);
+}
+
+// A live view after the last frame shows each operation as the report does.
+TEST(Operations, LiveFiguresOfEachOperationAreThoseOfTheReport) {
+  const std::vector<std::string> criteria = {"max<10ms",    "write_call_max<10ms", "sync_max<10ms",
+                                             "sync_p50<1s", "write_call_avg<1us",  "avg<1s"};
+  Analyzer analyzer;
+  std::vector<LiveCriterion> live;
+  const std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs(criteria));
+  for (const v1::JournalRecord& record : records) {
+    // The run has one step.
+    if (record.has_step_end()) live = analyzer.LiveCriteria();
+    analyzer.Add(record);
+  }
+  const v1::Report report = analyzer.Finish();
+  ASSERT_THAT(live, SizeIs(criteria.size()));
+  for (const LiveCriterion& one : live) {
+    const auto& reported = report.verdict().criteria();
+    const auto final = std::ranges::find(reported, one.text, &v1::CriterionReport::criterion);
+    ASSERT_NE(final, reported.end()) << one.text;
+    EXPECT_EQ(one.value, final->value_text()) << one.text;
+    EXPECT_EQ(one.state, final->outcome() == v1::OUTCOME_PASS ? LiveState::kPassing : LiveState::kFailing) << one.text;
+  }
 }
 
 TEST(Operations, ACriterionOfAPartThatWasNotMeasuredIsNeverMet) {
