@@ -28,8 +28,7 @@ namespace plimsoll {
 // Threads: this one takes locks and writes; "orders" reads what the agent sends; "watch" sends the ledger, and ends the
 // process at the lease's end or where a verification of the lock does not return, whatever the others hang in;
 // "verify"; "checkpoint"; "read back"; "recorder", as of a log run; "poller" while it is the standby.
-class Instance {  // NOLINT(clang-analyzer-optin.performance.Padding): members are made in order; there is one per
-                  // process
+class Instance {
  public:
   // `orders_fd` and the rest must outlive the object, which lives as long as its process.
   Instance(v1::HaInstanceSetup setup, int orders_fd, MessageReader& orders, InstanceReporter& reporter,

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::
                                                          const std::vector<std::string>& root_ids) {
   if (roots.empty()) return absl::InvalidArgumentError("no --root was given: an agent writes only below its roots");
   std::unique_ptr<Sandbox> sandbox(new Sandbox());
-  sandbox->agent_id_ = agent_id;
+  sandbox->agent_id_ = std::move(agent_id);
   for (const std::string& root : roots) {
     if (root.empty() || root[0] != '/') {
       return absl::InvalidArgumentError(absl::StrCat("--root '", root, "' is not an absolute path"));
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const std::vector<std::
       return absl::FailedPreconditionError(absl::StrCat("--root: ", root, " is not a directory"));
     const size_t number = sandbox->known_roots_.size();
     sandbox->known_roots_.push_back(
-        {Normalized(root), resolved.get(), number < root_ids.size() ? root_ids[number] : agent_id});
+        {Normalized(root), resolved.get(), number < root_ids.size() ? root_ids[number] : sandbox->agent_id_});
     sandbox->roots_.emplace_back(resolved.get());
   }
   return sandbox;

@@ -40,7 +40,7 @@ static_assert(sizeof(Sample) == 16);
 
 // Bounded queue of samples. One thread pushes, one thread drains; everything is allocated at construction, so that a
 // push touches no memory that was not touched before.
-class SampleRing {  // NOLINT(clang-analyzer-optin.performance.Padding): the two sides have a cache line each
+class SampleRing {
  public:
   // 16 ms at a million writes a second: four times the recorder's tick.
   static constexpr size_t kDefaultCapacity = size_t{16} * 1024;
@@ -123,7 +123,7 @@ struct WriteFailure {
 // may be read at any time by anybody; each comment states what a reader may conclude from several of them.
 //
 // Fields are cleared by Reset between steps, when the writer waits at the start gate.
-struct WriterState {  // NOLINT(clang-analyzer-optin.performance.Padding): the ring begins on a line of its own
+struct WriterState {
   // Values of `mark` that are no start times.
   static constexpr int64_t kIdle = 0;
   static constexpr int64_t kReturned = -1;

@@ -157,8 +157,8 @@ std::string UnsettledNote(const v1::TrendReport& trend, bool hosts_explain_it) {
   const std::string latency = std::isnan(trend.avg_change_percent())
                                   ? ""
                                   : absl::StrFormat(" and the average latency by %+.1f %%", trend.avg_change_percent());
-  const std::string change = absl::StrFormat("from the first third of the step to the last, IO/s change by %+.1f %%%s.",
-                                             trend.iops_change_percent(), latency);
+  std::string change = absl::StrFormat("from the first third of the step to the last, IO/s change by %+.1f %%%s.",
+                                       trend.iops_change_percent(), latency);
   if (hosts_explain_it) return change;
   return absl::StrCat(change,
                       " The storage may still be writing back what preparing left in its cache: try --settle 30s or "

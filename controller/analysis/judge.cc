@@ -132,10 +132,12 @@ double WritesForPercentile(double percentile) {
 // beyond all reason.
 double FactorToDecide(const BeyondLimit& beyond, double share, uint64_t tests) {
   constexpr double kMostFactor = 1e6;
-  for (double factor = 1; factor <= kMostFactor; factor *= 1.25) {
+  double factor = 1;
+  while (factor <= kMostFactor) {
     const auto writes = static_cast<uint64_t>(static_cast<double>(beyond.writes) * factor);
     const auto count = static_cast<uint64_t>(static_cast<double>(beyond.certain) * factor);
     if (ChanceOfAtLeast(count, writes, share) * static_cast<double>(tests) < kChanceOfFalseFail) return factor;
+    factor *= 1.25;
   }
   return 0;
 }

@@ -63,22 +63,22 @@ struct MqldtFlags {
 // A message about a plan in mqldt's words: with the names of its options, or of its container's variables, and without
 // ways out that it does not have.
 std::string InMqldtWords(const std::string& message, bool by_variables) {
-  const std::string options = absl::StrReplaceAll(message, {{"--file-size (workload.file_size)", "--fileSize"},
-                                                            {"--file-size", "--fileSize"},
-                                                            {"--num-files (workload.num_files)", "--numFiles"},
-                                                            {"--num-files", "--numFiles"},
-                                                            {"--file-prefix (workload.file_prefix)", "--filePrefix"},
-                                                            {"--cpu-load (workload.cpu_load)", "--backgroundThreads"},
-                                                            {"--cpu-load", "--backgroundThreads"},
-                                                            {"--bsize (block_size)", "--bsize"},
-                                                            {"--duration (duration)", "--duration"},
-                                                            {"--delay (workload.delay)", "--delay"},
-                                                            {"--dir (workload.dir)", "--dir"},
-                                                            {" and --repeat (repeat) make ", " makes "},
-                                                            {" (--qm, placement)", " (--qm)"},
-                                                            {", or --direct off", ""},
-                                                            {" (--min-free)", ""},
-                                                            {" (--timeout)", ""}});
+  std::string options = absl::StrReplaceAll(message, {{"--file-size (workload.file_size)", "--fileSize"},
+                                                      {"--file-size", "--fileSize"},
+                                                      {"--num-files (workload.num_files)", "--numFiles"},
+                                                      {"--num-files", "--numFiles"},
+                                                      {"--file-prefix (workload.file_prefix)", "--filePrefix"},
+                                                      {"--cpu-load (workload.cpu_load)", "--backgroundThreads"},
+                                                      {"--cpu-load", "--backgroundThreads"},
+                                                      {"--bsize (block_size)", "--bsize"},
+                                                      {"--duration (duration)", "--duration"},
+                                                      {"--delay (workload.delay)", "--delay"},
+                                                      {"--dir (workload.dir)", "--dir"},
+                                                      {" and --repeat (repeat) make ", " makes "},
+                                                      {" (--qm, placement)", " (--qm)"},
+                                                      {", or --direct off", ""},
+                                                      {" (--min-free)", ""},
+                                                      {" (--timeout)", ""}});
   if (!by_variables) return options;
   return absl::StrReplaceAll(options, {{"--fileSize", "MQLDT_FILESIZE"},
                                        {"--numFiles", "MQLDT_NUMFILES"},
