@@ -70,11 +70,11 @@ inline constexpr uint32_t kSyncOperation = 2;
 // Operations that a step has at most.
 inline constexpr uint32_t kMaxOperations = 32;
 
-// Has a step measure writes and, beside them, their two parts.
+// Makes the step measure writes and, beside them, their two parts.
 void MeasureParts(v1::LogStep& step);
-// Has a step measure reads, too, as its last operation.
+// Makes the step measure reads as well, as its last operation.
 void MeasureReads(v1::LogStep& step);
-// Place of the reads in the step's list of operations; kWriteOperation if there are none.
+// Position of the reads in the step's operations; kWriteOperation if it has none.
 uint32_t ReadOperationOf(const v1::LogStep& step);
 
 // INVALID_ARGUMENT where the step has other operations than an agent of this version measures.

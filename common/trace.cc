@@ -14,7 +14,7 @@
 // Format of a block. A varint is base 128, least significant group first, in its shortest form; zigzag maps 0, -1, 1,
 // -2 ... to 0, 1, 2, 3 ...
 //
-//   version   1 byte: 1, and 1 more where the writes have several sizes, and 2 more where they have parts
+//   version   1 byte: 1, plus 1 if the writes have several sizes, plus 2 if they have parts
 //   count     varint, > 0
 //   start     varint, zigzag: start_ns of the first write
 //   sizes     only with several sizes: how many there are, 2 to 2,048, and each size in bytes, > 0; all varints
@@ -43,7 +43,7 @@ namespace plimsoll {
 namespace {
 
 constexpr uint32_t kPlainVersion = 1;
-// Added to the version.
+// Flags added to kPlainVersion.
 constexpr uint32_t kSeveralSizes = 1;
 constexpr uint32_t kParts = 2;
 constexpr uint32_t kLastVersion = kPlainVersion + kSeveralSizes + kParts;

@@ -21,7 +21,7 @@ struct TracedWrite {
   int64_t start_ns = 0;     // of the clock that measured it
   uint64_t latency_ns = 0;  // of the system call
   uint64_t bytes = 0;       // 0: the block's writes are all of one size, which it does not say
-  // The part of the latency before the sync that ended with the write; -1: the writes were not measured in parts.
+  // Duration of the write call, at most latency_ns; the rest is the sync. -1: parts were not measured.
   int64_t write_call_ns = -1;
   bool operator==(const TracedWrite&) const = default;
 };

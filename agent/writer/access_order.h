@@ -1,5 +1,5 @@
-// In which order a step reaches the blocks of the extents, and which of them it reads, where it does not write one
-// after the other as a log is written.
+// The order in which a step accesses the blocks of its extents, and which operations read. Only for steps that do not
+// write sequentially, as a log is written.
 #pragma once
 
 #include <bit>
@@ -11,9 +11,9 @@
 
 namespace plimsoll {
 
-// A random order of the numbers below `count`, each of them once. With equal keys it is the same order. A Feistel
-// network of four rounds over the next power of four, whose numbers from `count` on are skipped (Black and Rogaway,
-// "Ciphers with Arbitrary Finite Domains", 2002): no memory, some 20 to 80 ns a number.
+// A permutation of the numbers below `count`; equal keys give the same permutation. It is a four-round Feistel network
+// over the next power of four; results of `count` or more are skipped (Black and Rogaway, "Ciphers with Arbitrary
+// Finite Domains", 2002). It uses no memory, and takes 20 to 80 ns a number.
 class RandomOrder {
  public:
   // `count` in [1, 2^62].
@@ -73,10 +73,10 @@ class Access {
   bool random() const { return random_; }
   uint32_t read_operation() const { return read_operation_; }
 
-  // Whether operation `number` (from 0) reads. Of each hundred operations, exactly the share does.
+  // Returns whether operation `number` (from 0) reads. Exactly `read_percent` of each hundred do.
   bool Reads(uint64_t number) const {
     if (read_percent_ == 0 || read_percent_ == kHundred) return read_percent_ != 0;
-    return RandomOrder(kHundred, key_ + number / kHundred).At(number % kHundred) < read_percent_;
+    return RandomOrder(kHundred, MixBits(key_ + number / kHundred)).At(number % kHundred) < read_percent_;
   }
   // Order of the blocks of a pass.
   RandomOrder OrderOf(uint64_t pass, uint64_t blocks) const { return {blocks, MixBits(~key_ ^ pass)}; }
@@ -95,8 +95,8 @@ class Access {
 // The places of a step's operations, in their order. Not thread-safe.
 class OperationPlaces {
  public:
-  // As ExtentWalk. `access`: none for a log; must outlive the object. A random order is one of blocks of the layout's
-  // size.
+  // `layout` and `first_block` are those of ExtentWalk. `access` must outlive the object; null for a log. In a random
+  // order all blocks have the layout's size.
   OperationPlaces(const ExtentLayout& layout, uint64_t first_block, const Access* access)
       : layout_(layout),
         walk_(layout, first_block),
@@ -113,7 +113,7 @@ class OperationPlaces {
     return layout_.PlaceOf(order_->At(at_++));
   }
 
-  // How often the first extent was begun again. Always 0 in a random order.
+  // Returns how often the walk has returned to the first extent. Always 0 in a random order.
   uint64_t laps() const { return walk_.laps(); }
 
  private:

@@ -70,6 +70,8 @@ void BlockSource::MakeReadBuffer() {
   const size_t bytes = (pages_ - PoolWalk::kWindows) * kStampedPageBytes;
   read_buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kStampedPageBytes, bytes)));
   if (read_buffer_ == nullptr) throw std::bad_alloc();
+  // Touched now, so that no measured read waits for its pages.
+  std::memset(read_buffer_.get(), 0, bytes);
 }
 
 void BlockSource::AddChecksums(uint64_t length) {

@@ -55,9 +55,9 @@ class PoolWalk {
 // copied and nothing is summed up, since the checksums of the payloads are known beforehand.
 //
 // Every page differs from every other page of the run by its stamp (run, host, writer, epoch, sequence, page). Where a
-// block overwrites the one of the lap before, in the same epoch, each of its pages has another payload than the page
-// that it overwrites (see PoolWalk), so that a torn page shows. Between epochs the payloads differ too, but for one
-// page in some hundreds.
+// block of a log overwrites the one of the lap before, in the same epoch, each of its pages has another payload than
+// the page that it overwrites (see PoolWalk), so that a torn page shows. Between epochs the payloads differ too, but
+// for one page in some hundreds.
 //
 // The memory is aligned to 4096 bytes. Not thread-safe; a block is valid until the next call.
 class BlockSource {
@@ -88,7 +88,7 @@ class BlockSource {
   // overwrites, whatever blocks the two belong to: the pool page of a page is its number plus its lap, modulo a prime.
   const std::byte* AtPage(uint64_t sequence, uint64_t block_bytes, uint64_t lap, uint64_t page);
 
-  // Makes room for a block that is read, of the largest of the sizes. Throws std::bad_alloc.
+  // Allocates a buffer for reads, as large as the largest block. Throws std::bad_alloc.
   void MakeReadBuffer();
   // Null if no room was made.
   std::byte* read_buffer() const { return read_buffer_.get(); }

@@ -93,6 +93,8 @@ absl::Status CheckLoad(const v1::LogStep& step, uint32_t writers, int64_t delay_
   return absl::OkStatus();
 }
 
+constexpr char kOneListOfOperations[] = "all steps of a plan measure the same operations";
+
 absl::Status CheckBlock(uint64_t block, uint64_t file_size_bytes) {
   PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kBlockSizeBytesFieldNumber), block));
   if (block > file_size_bytes) {
@@ -138,11 +140,14 @@ absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_si
     PLIMSOLL_RETURN_IF_ERROR(CheckBlock(step.block_size_bytes(), file_size_bytes));
   }
   const bool reads = step.read_percent() > 0;
-  if (step.read_percent() > 100 || reads != (ReadOperationOf(step) != kWriteOperation)) {
-    return Bad("read_percent is 0 to 100, and above 0 exactly where the step measures reads");
+  if (step.read_percent() > 100) return Bad("read_percent must be 0 to 100");
+  if (reads && ReadOperationOf(step) == kWriteOperation) return Bad("a step that reads must measure reads");
+  if (step.random_order() && !step.size_mix().empty()) {
+    return Bad("random_order needs one block size; the step has size_mix");
   }
-  if (step.random_order() && !step.size_mix().empty()) return Bad("a random order goes with one block size");
-  if (own_loads && (reads || step.random_order())) return Bad("a step of a placement writes logs alone");
+  if (own_loads && (reads || step.random_order())) {
+    return Bad("a step of a placement takes neither read_percent nor random_order");
+  }
   if (own_loads && (step.has_rate_per_second() || step.qm() > 0)) {
     return Bad("a step of a placement has neither a rate nor a number of queue managers");
   }
@@ -179,7 +184,6 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           setup.seed + (of_search ? number * kSeedStride : 0),
           step.random_order(),
           step.read_percent(),
-          ReadOperationOf(step),
           DownHostOf(step)};
 }
 
@@ -202,6 +206,8 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   std::vector<v1::LogStep> steps(plan.log().steps().begin(), plan.log().steps().end());
   for (v1::LogStep& step : steps) {
     if (step.block_size_bytes() == 0 && step.size_mix().empty()) *step.mutable_size_mix() = steps.front().size_mix();
+    if (step.operations().empty()) *step.mutable_operations() = steps.front().operations();
+    if (step.operations_size() != steps.front().operations_size()) return Bad(kOneListOfOperations);
     PLIMSOLL_RETURN_IF_ERROR(
         CheckStep(step, !setup.queue_managers.empty(), workload.file_size_bytes(), plan.frame_interval_ns()));
     PLIMSOLL_RETURN_IF_ERROR(CheckLoad(step, workload.qm(), workload.delay_ns()));
@@ -220,6 +226,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   if (!workload.has_arrival()) setup.workload.set_arrival(v1::ARRIVAL_ALIGNED);
   setup.trace = plan.log().trace();
   setup.parts = plan.log().steps(0).operations_size() > static_cast<int>(kSyncOperation);
+  setup.read_operation = ReadOperationOf(plan.log().steps(0));
   setup.stall_ns = plan.log().stall_ns();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
@@ -231,10 +238,15 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
 }
 
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
-  PLIMSOLL_RETURN_IF_ERROR(
-      CheckStep(add.spec(), !queue_managers.empty(), workload.file_size_bytes(), frame_interval_ns));
-  PLIMSOLL_RETURN_IF_ERROR(CheckLoad(add.spec(), workload.qm(), workload.delay_ns()));
-  const Step step = MakeStep(*this, add.step(), add.spec());
+  v1::LogStep spec = add.spec();
+  v1::LogStep measured;
+  if (parts) MeasureParts(measured);
+  if (read_operation != kWriteOperation) MeasureReads(measured);
+  if (spec.operations().empty()) *spec.mutable_operations() = measured.operations();
+  if (std::max(spec.operations_size(), 1) != std::max(measured.operations_size(), 1)) return Bad(kOneListOfOperations);
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(spec, !queue_managers.empty(), workload.file_size_bytes(), frame_interval_ns));
+  PLIMSOLL_RETURN_IF_ERROR(CheckLoad(spec, workload.qm(), workload.delay_ns()));
+  const Step step = MakeStep(*this, add.step(), spec);
   const auto prepared = std::find_if(steps.begin(), steps.end(), [&step](const Step& known) {
     return known.block_bytes == step.block_bytes && known.mix == step.mix;
   });
@@ -244,7 +256,7 @@ absl::Status WorkSetup::Add(const v1::AddStep& add) {
                             ": a step that is added has the block sizes of a step of the plan"));
   }
   if (step.read_percent > 0 && !AnyReads()) {
-    return Bad("nothing was prepared for reads: a step that is added reads only where a step of the plan does");
+    return Bad("the added step reads, but no step of the plan does; set read_percent in one of them");
   }
   if (add.step() < steps.size() && steps[add.step()] == step) return absl::OkStatus();
   if (add.step() != steps.size()) {
@@ -310,8 +322,8 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
                                          : std::optional<SizeMix>(std::in_place, steps[step].mix,
                                                                   SizeMix::Key{steps[step].seed, host_index, writer}),
           .access = is_log ? std::nullopt
-                           : std::optional<Access>(std::in_place, spec.random_order, spec.read_percent,
-                                                   spec.read_operation, Access::Key{spec.seed, host_index, writer}),
+                           : std::optional<Access>(std::in_place, spec.random_order, spec.read_percent, read_operation,
+                                                   Access::Key{spec.seed, host_index, writer}),
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),

@@ -28,8 +28,6 @@ struct WorkSetup {
     uint32_t seed = 0;  // of random arrivals, sizes and orders
     bool random_order = false;
     uint32_t read_percent = 0;
-    // Place of the reads in the step's list of operations; kWriteOperation: it has none.
-    uint32_t read_operation = 0;
     // Where queue managers have loads of their own: the host that is down, by its number in the run.
     std::optional<uint32_t> down_host = std::nullopt;
     bool operator==(const Step&) const = default;
@@ -52,6 +50,8 @@ struct WorkSetup {
   bool trace = false;
   // Measure the parts of each write where a sync follows it, in all steps: the first one of the plan asks for it.
   bool parts = false;
+  // Place of the reads in the steps' list of operations; kWriteOperation: the list has no reads.
+  uint32_t read_operation = 0;
   int64_t stall_ns = 0;  // 0: stalls are not reported
   uint32_t seed = 0;
   uint32_t hosts = 1;

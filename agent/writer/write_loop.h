@@ -22,9 +22,9 @@ struct WriteLoopParams {
   ExtentLayout layout;
   // Sizes of the blocks; none: all have the layout's. The layout's is the largest.
   std::optional<SizeMix> mix = std::nullopt;
-  // What is not as in a log: reads, and a random order.
+  // Reads and random order; none for a log.
   std::optional<Access> access = std::nullopt;
-  // Where reads go, a block of the largest size, aligned for O_DIRECT. Null if nothing is read.
+  // Buffer for reads: the largest block size, aligned for O_DIRECT. Null if the step does not read.
   std::byte* read_buffer = nullptr;
   // Block of the log at which the first write goes: its place and, plus one, its sequence number. A log that another
   // writer left goes on behind its end. 0 where sizes differ, and with `access`.
@@ -48,11 +48,10 @@ struct WriteLoopParams {
 // Env is the world: a template parameter so that the real one costs no virtual call and a test's one can script it.
 //   int64_t Now()                          CLOCK_MONOTONIC
 //   int64_t Write(extent, offset_bytes, const std::byte*, size_bytes)   bytes written, or -errno
-//   int64_t Read(extent, offset_bytes, std::byte*, size_bytes)          bytes read, or -errno; only in worlds that read
-//   int Sync(extent)                       0, or -errno
-//   void SleepUntil(int64_t)               one sleep, as long as asked
-//   void AwaitRoom()                       a short sleep while the recorder drains the ring
-//   void AwaitPlace(uint64_t sequence)     only in worlds where the place of a block may still be needed: waits, before
+//   int64_t Read(extent, offset_bytes, std::byte*, size_bytes)          bytes read, or -errno; not needed if no step
+//   reads int Sync(extent)                       0, or -errno void SleepUntil(int64_t)               one sleep, as long
+//   as asked void AwaitRoom()                       a short sleep while the recorder drains the ring void
+//   AwaitPlace(uint64_t sequence)     only in worlds where the place of a block may still be needed: waits, before
 //                                          the write's clock, until it may be overwritten or the control stops it
 //   void Yield()                           once, after the first write: gives the thread all its CPUs back where it was
 //                                          pinned for the start, and lets the others that start now go first

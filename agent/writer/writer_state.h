@@ -136,7 +136,7 @@ struct WriterState {
   // that, has every write that ended before that mark was current. See WriterTally.
   std::atomic<int64_t> mark{kIdle};
 
-  // Extent of the write that `mark` shows; relaxed.
+  // Extent of the write or read that `mark` shows; relaxed.
   std::atomic<uint32_t> extent{0};
 
   // The writer's own count of its step; relaxed, each cell is independent. Exact once `finished` is seen.
@@ -152,12 +152,6 @@ struct WriterState {
   std::atomic<uint64_t> ring_full_waits{0};
   std::atomic<uint64_t> ring_full_wait_ns{0};
 
-  // The writer's own count of its reads, likewise. first_start_ns, last_end_ns and the backlog cover reads, too.
-  std::atomic<uint64_t> reads{0};
-  std::atomic<uint64_t> read_bytes{0};
-  std::atomic<uint64_t> read_latency_sum_ns{0};
-  std::atomic<uint64_t> read_latency_max_ns{0};
-
   // Likewise, of the parts of its writes (WriteLoopParams::measure_parts): the call that writes, and the sync.
   struct PartCount {
     std::atomic<uint64_t> latency_sum_ns{0};
@@ -165,6 +159,13 @@ struct WriterState {
   };
   PartCount write_call;
   PartCount sync;
+
+  // The writer's own count of its reads, with the same guarantees. first_start_ns, last_end_ns and the backlog cover
+  // reads as well.
+  std::atomic<uint64_t> reads{0};
+  std::atomic<uint64_t> read_bytes{0};
+  std::atomic<uint64_t> read_latency_sum_ns{0};
+  std::atomic<uint64_t> read_latency_max_ns{0};
 
   // How the loop ended. Valid when `finished` was seen (acquire); the writer does not touch this object after it.
   LoopEnd end = LoopEnd::kRanToEnd;

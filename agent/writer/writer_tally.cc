@@ -222,7 +222,7 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
   done_ = true;
 }
 
-// By the schedule, or else when the pause after the operation before it is over.
+// An operation is due when the schedule says so; in a closed loop, when the pause after the previous one ends.
 int64_t WriterTally::DueAt(uint64_t number) const {
   if (params_.schedule) return params_.schedule->DueAt(number - 1);
   return number == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns;
@@ -244,7 +244,7 @@ void WriterTally::Take(const Sample& sample) {
   const bool is_write = sample.operation() == kWriteOperation;
   WholeTally::Taken taken{.sample = sample, .bytes = BytesOf(sample), .due_ns = DueAt(number), .warmup = interval_ < 0};
   taken.place = places_.Take(taken.bytes);
-  // Relaxed: a moment stands alone.
+  // Relaxed: nothing else is read through it.
   taken.traced = params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed);
   stalls_.Take(number, sample, taken.due_ns);
   const int64_t measured_start_ns = params_.times.measured_start_ns();
@@ -302,8 +302,8 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   const uint64_t writes = write_.figures().count();
   const uint64_t reads = read_ ? read_->figures().count() : 0;
   frame.set_between_ns(between_ns_);
-  if (writes + reads > 0 && writes + reads == taken_ && params_.schedule) {
-    frame.set_first_phase_ns(params_.schedule->DueAt(0) - params_.times.start_ns());
+  if (write_.figures().first_seq() == 1 && params_.schedule) {
+    frame.set_first_phase_ns(write_.figures().first_due_ns() - params_.times.start_ns());
   }
   write_.Report(params_.schedule.has_value(), set, frame);
   stalls_.Report(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);

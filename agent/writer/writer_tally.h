@@ -82,7 +82,7 @@ class SlowestWrites {
     uint64_t seq = 0;
     Sample sample;
     BlockPlace place;
-    // When it was due, and how slow it was.
+    // When the operation was due, and how slow it was.
     int64_t due_ns = 0;
     int64_t time_ns = 0;
   };
@@ -192,12 +192,13 @@ class StallWatch {
 // What a frame holds of one operation. Allocates nothing after its construction. Not thread-safe.
 class OperationTally {
  public:
-  // Takes one more, with its number among those of the operation: a write or read at the place, or a part of a write.
+  // Takes one more operation: a write, a read or a part of a write. `seq` is its number among those of its kind.
   void Take(uint64_t seq, const Sample& sample, BlockPlace place, int64_t due_ns) {
     latency_.Record(sample.latency_ns());
     if (first_seq_ == 0) {
       first_seq_ = seq;
       first_start_ns_ = sample.start_ns;
+      first_due_ns_ = due_ns;
     }
     if (slowest_.seq == 0 || sample.latency_ns() > slowest_.sample.latency_ns()) {
       slowest_ = {seq, sample, place, due_ns, 0};
@@ -216,7 +217,8 @@ class OperationTally {
   uint64_t count() const { return latency_.count(); }
   // 0: nothing was taken.
   uint64_t first_seq() const { return first_seq_; }
-  // Meaningless where nothing was taken.
+  int64_t first_due_ns() const { return first_due_ns_; }
+  // Undefined if count() is 0.
   const SlowestWrites::Entry& slowest() const { return slowest_; }
   // Sets the frame's figures, all but the slowest.
   void Report(v1::Frame& frame) const;
@@ -225,6 +227,7 @@ class OperationTally {
   Histogram latency_;
   uint64_t first_seq_ = 0;
   int64_t first_start_ns_ = 0;
+  int64_t first_due_ns_ = 0;
   int64_t last_end_ns_ = 0;
   SlowestWrites::Entry slowest_;
   uint64_t fastest_seq_ = 0;
@@ -242,12 +245,12 @@ class WholeTally {
     BlockPlace place = {};
     uint64_t bytes = 0;
     int64_t due_ns = 0;
-    // Time of the write call, of a write in parts.
+    // Duration of the write call; 0 if parts are not measured.
     uint64_t call_ns = 0;
     bool warmup = false;
     bool traced = false;
   };
-  // Takes the next one, and returns its number, from 1.
+  // Takes the next operation. Returns its number, from 1.
   uint64_t Take(const Taken& taken) {
     const Sample& sample = taken.sample;
     const uint64_t seq = ++taken_;
@@ -263,7 +266,7 @@ class WholeTally {
     }
     return seq;
   }
-  // Takes the response time of the one that was taken last, and by how much the load generator delayed its end.
+  // Takes the response time of the last operation, and how long the load generator delayed its end.
   void TakeResponse(const Taken& taken, int64_t response_ns, uint64_t delay_ns) {
     response_.Record(static_cast<uint64_t>(response_ns));
     if (!taken.warmup) slowest_responses_.Offer({taken_, taken.sample, taken.place, taken.due_ns, response_ns});
@@ -272,7 +275,7 @@ class WholeTally {
   }
 
   const OperationTally& figures() const { return figures_; }
-  // Sets what the frame has of them besides figures(), and begins the next frame. `set` fills in one of the slowest.
+  // Adds everything but figures() to the frame and starts the next one. `set` fills in a slow operation.
   void Report(bool rated, const std::function<void(const SlowestWrites::Entry&, v1::WriteSample&)>& set,
               v1::Frame& frame);
 
@@ -285,7 +288,7 @@ class WholeTally {
   uint64_t max_start_delay_ns_ = 0;
   uint64_t late_ = 0;
   TraceEncoder trace_;
-  // Of the measured part, by service time and by response time.
+  // The slowest operations of the measured part, by service time and by response time.
   SlowestWrites slowest_;
   SlowestWrites slowest_responses_;
 };
@@ -334,6 +337,8 @@ class WriterTally {
 
   // `state` and `stop_trace_at_ns` must outlive the object.
   WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns);
+  WriterTally(const WriterTally&) = delete;
+  WriterTally& operator=(const WriterTally&) = delete;
 
   // Drains the ring and appends complete frames to `frames`. `now_ns` must have been read before the call.
   void Poll(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
@@ -387,7 +392,7 @@ class WriterTally {
   uint64_t ring_full_waits_cut_ = 0;
   uint64_t ring_full_wait_cut_ns_ = 0;
 
-  // The open frame: the writes, their parts by their places after them, and the reads if the step has any.
+  // The open frame: writes, their parts by operation number, and reads if the step has any.
   WholeTally write_;
   std::vector<OperationTally> parts_;
   std::optional<WholeTally> read_;

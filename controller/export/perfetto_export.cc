@@ -95,14 +95,14 @@ class TraceWriter {
   struct End {
     int64_t end_ns = 0;
     uint32_t writer = 0;
-    // The end of the write call, not of the write: comes first where both are at one moment.
+    // True for the end of a write call. It sorts before the end of its write at the same moment.
     bool of_call = false;
     bool operator<(const End& other) const {
       return std::tuple(end_ns, writer, !of_call) > std::tuple(other.end_ns, other.writer, !other.of_call);
     }
   };
 
-  // A writer's open slice, and in it that of a part; -1: none is open.
+  // A writer's open slice and the part inside it; -1 if none is open.
   struct OpenSlice {
     int64_t until_ns = -1;
     int64_t call_until_ns = -1;
@@ -165,7 +165,7 @@ class TraceWriter {
     return PutPacket(end_);
   }
 
-  // Ends the slice of the write, and first that of its part.
+  // Ends the slice of the part, then that of its write.
   absl::Status PutEnd(uint32_t writer, int64_t end_ns) {
     const OpenSlice open = std::exchange(open_[writer], {});
     if (open.part) PLIMSOLL_RETURN_IF_ERROR(PutInnermostEnd(writer, end_ns));

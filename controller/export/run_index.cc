@@ -158,6 +158,10 @@ absl::Status Compare(const Figures& figures, const v1::Frame& frame) {
   return absl::OkStatus();
 }
 
+bool MeasuresParts(const v1::LogStep& step) {
+  return step.operations_size() > static_cast<int>(kSyncOperation);
+}
+
 // Number of the first write of a block of a frame that has writes in no block; 0: not known.
 uint64_t FirstSeq(const std::vector<TracedWrite>& block, const v1::Frame& frame) {
   if (frame.first_seq() == 0) return 0;
@@ -170,7 +174,7 @@ uint64_t FirstSeq(const std::vector<TracedWrite>& block, const v1::Frame& frame)
 
 }  // namespace
 
-absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes,
+absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes, bool parts,
                                                            std::vector<TracedWrite>& scratch) {
   std::vector<BlockContents> blocks;
   Figures figures;
@@ -184,6 +188,9 @@ absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& fram
     if ((scratch.front().bytes == 0) != (block_bytes > 0)) {
       return Bad(block_bytes > 0 ? "its trace has sizes, and its writes are of one size"
                                  : "its trace has no sizes, and its writes are of several");
+    }
+    if (scratch.front().write_call_ns >= 0 && !parts) {
+      return Bad("its trace has the times of write calls, and its step does not measure them");
     }
     PLIMSOLL_RETURN_IF_ERROR(AddBlock(scratch, figures));
     blocks.push_back({scratch.size(), complete ? next_seq : FirstSeq(scratch, frame)});
@@ -284,8 +291,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
       ++(warmup ? counted.warmup : counted.measured);
     };
     if (frame.operation() != kWriteOperation) {
-      // The trace of a write has the times of its parts. The frame of the write, which comes first, has made its writer
-      // known.
+      // The trace of a write has the times of its parts. A part's frame is counted only if a frame of its writer came
+      // before it.
       const auto known = places_.find({frames.host(), frame.qm()});
       if (known != places_.end()) count(writers_[known->second]);
       continue;
@@ -302,8 +309,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     (warmup ? untraced.warmup : untraced.measured) += frame.untraced_writes();
     if (traces_on && before_limit)
       (warmup ? untraced.dropped_warmup : untraced.dropped_measured) += frame.untraced_writes();
-    absl::StatusOr<std::vector<BlockContents>> blocks =
-        ReadFrameBlocks(frame, BlockBytesOf(writer, frame.step()), writes_);
+    absl::StatusOr<std::vector<BlockContents>> blocks = ReadFrameBlocks(
+        frame, BlockBytesOf(writer, frame.step()), MeasuresParts(steps_.at(frame.step()).step), writes_);
     if (blocks.ok() && place > places.size()) blocks = absl::InvalidArgumentError("its trace cannot be found again");
     if (!blocks.ok()) {
       const uint64_t lost = frame.latency().count() - frame.untraced_writes();
@@ -361,8 +368,7 @@ uint64_t RunIndex::BlockBytesOf(const IndexedWriter& writer, uint32_t step) cons
 }
 
 bool RunIndex::HasParts() const {
-  return std::ranges::any_of(
-      steps_, [](const auto& step) { return step.second.step.operations_size() > static_cast<int>(kSyncOperation); });
+  return std::ranges::any_of(steps_, [](const auto& step) { return MeasuresParts(step.second.step); });
 }
 
 int64_t RunIndex::ArmedOffsetNs(uint32_t host) const {

@@ -93,8 +93,9 @@ struct BlockContents {
 //
 // Where some writes of the frame are in no block, a block's numbers are known only if it begins with the frame's first
 // write or ends with its last one. `scratch` is overwritten.
-// `block_bytes`: size of each write, which the blocks do not say then; 0: they have the size of each.
-absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes,
+// `block_bytes`: size of each write, which the blocks do not say then; 0: they have the size of each. `parts`: the
+// blocks may have the times of write calls.
+absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes, bool parts,
                                                            std::vector<TracedWrite>& scratch);
 
 // A host that joined the run.
@@ -119,7 +120,7 @@ struct IndexedWriter {
   uint32_t host = 0;
   uint32_t qm = 0;
   BlockList blocks;
-  // Frames that are in the report; by number of the step, from 0, and place of the operation in the step's list.
+  // Frames in the report, by step (from 0) and operation.
   struct Frames {
     uint64_t measured = 0;
     uint64_t warmup = 0;
@@ -176,7 +177,7 @@ class RunIndex {
 
   // Size of the writer's blocks in a step that began; 0: they differ, and traces have the size of each.
   uint64_t BlockBytesOf(const IndexedWriter& writer, uint32_t step) const;
-  // Whether a step measures the parts of its writes.
+  // Whether some step measures the parts of its writes.
   bool HasParts() const;
   // "alpha/qm2"; "alpha/PAYMENTS" in a placement.
   std::string NameOf(const IndexedWriter& writer) const;

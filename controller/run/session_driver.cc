@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
 constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
-// The shortest round trip that counts as delayed, however fast the others were; and how often a host is probed again
-// in a period, so that a slow network is not asked without end.
+// Round trips up to this long never count as delayed. A host is probed again at most kMostProbesAgain times per period,
+// so that a slow network is not flooded.
 constexpr int64_t kShortestDelayNs = kNsPerMs;
 constexpr int64_t kDelayOverFastest = 4;
 constexpr int kMostProbesAgain = 3;
@@ -155,7 +155,12 @@ void SessionDriver::RunTimers(MonotonicNs now) {
 void SessionDriver::ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes) {
   int64_t fastest_ns = INT64_MAX;
   for (const v1::ProbeResult& probe : probes.probes()) {
-    fastest_ns = std::min(fastest_ns, probe.received_ns() - probe.sent_ns());
+    const int64_t round_trip_ns = probe.received_ns() - probe.sent_ns();
+    // For how long the agent held the probe: untrusted, so that it may not fit.
+    int64_t held_ns = 0;
+    if (__builtin_sub_overflow(probe.agent_sent_ns(), probe.agent_received_ns(), &held_ns)) held_ns = 0;
+    fastest_ns =
+        std::min(fastest_ns, round_trip_ns - std::clamp<int64_t>(held_ns, 0, std::max<int64_t>(round_trip_ns, 0)));
   }
   if (probes.probes().empty() ||
       fastest_ns <= std::max(kShortestDelayNs, kDelayOverFastest * host.clock.MinRoundTripNs())) {

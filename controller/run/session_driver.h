@@ -104,7 +104,7 @@ class SessionDriver {
   void RenewDeafHosts();
   // Loses hosts that have made no progress for the hang limit while the course waits for them.
   void LoseHungHosts(MonotonicNs now);
-  // A delayed answer leaves the host's clock uncertain for a whole period: such a host is probed again at once.
+  // Probes a host again at once if its answer was delayed: its clock would stay uncertain for a whole period.
   void ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes);
   // Whether the message shows progress since the one before.
   static bool ShowsProgress(Host& host, const v1::AgentMessage& message);

@@ -28,7 +28,7 @@ class FakeEnv {
   };
 
   int64_t now_ns = 0;
-  // What a reading of the clock, and a write or read, cost.
+  // Cost of reading the clock; duration of a write or read.
   int64_t clock_ns = 0;
   std::function<int64_t(size_t call)> latency = [](size_t) { return int64_t{100}; };
   // What the n-th write returns; as asked unless told.

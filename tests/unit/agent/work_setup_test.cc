@@ -90,7 +90,7 @@ TEST(WorkSetup, AStepThatReadsMeasuresReads) {
   EXPECT_FALSE(MakeWorkSetup(plan)->LoopOf(0, 1000, 1).access);
   step.set_read_percent(30);
   step.set_random_order(true);
-  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "measures reads"));
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "must measure reads"));
   MeasureReads(step);
   const auto setup = MakeWorkSetup(plan);
   ASSERT_THAT(setup, IsOk());
@@ -100,8 +100,16 @@ TEST(WorkSetup, AStepThatReadsMeasuresReads) {
   EXPECT_EQ(setup->LoopOf(0, 1000, 1).access->read_operation(), 1U);
   step.set_read_percent(101);
   EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "0 to 100"));
-  step.set_read_percent(0);
-  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "measures reads"));
+  step.set_read_percent(30);
+  // The first step has the list of operations for all.
+  v1::LogStep& second = *plan.mutable_log()->add_steps();
+  second = step;
+  second.clear_operations();
+  ASSERT_THAT(MakeWorkSetup(plan), IsOk());
+  EXPECT_TRUE(MakeWorkSetup(plan)->LoopOf(1, 1000, 1).access);
+  MeasureParts(second);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "the same operations"));
+  plan.mutable_log()->mutable_steps()->RemoveLast();
   step.clear_operations();
   MeasureParts(step);
   MeasureReads(step);

@@ -383,7 +383,7 @@ TEST_F(WriterTallyTest, ReadsHaveFramesNumbersBytesAndATraceOfTheirOwn) {
   EXPECT_EQ(reads.slow(1).response_ns(), static_cast<uint64_t>(3 * kMs));
   EXPECT_EQ(reads.response().max_ns(), static_cast<uint64_t>(5 * kMs));
   EXPECT_EQ(writes.response().max_ns(), static_cast<uint64_t>(12 * kMs));
-  // What belongs to the writer is in the frame of its writes.
+  // between_ns covers both, and is in the frame of the writes.
   EXPECT_EQ(writes.between_ns(), 5 * kMs + 0 + 7 * kMs);
   EXPECT_EQ(reads.between_ns(), 0);
   std::vector<TracedWrite> traced;

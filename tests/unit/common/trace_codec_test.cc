@@ -98,7 +98,7 @@ TEST(TraceCodec, GivesBackTheTimesOfWriteCalls) {
     for (TracedWrite& write : writes) {
       const auto size = static_cast<uint32_t>(sizes.empty() ? 0 : random() % sizes.size());
       if (!sizes.empty()) write.bytes = sizes[size];
-      // From nothing to all of the write.
+      // From 0 to the whole latency.
       write.write_call_ns =
           static_cast<int64_t>(std::min({random() >> (random() % 64), write.latency_ns, uint64_t{INT64_MAX}}));
       encoder.Add(write.start_ns, write.latency_ns, size, static_cast<uint64_t>(write.write_call_ns));
@@ -118,6 +118,11 @@ TEST(TraceCodec, RefusesAWriteCallThatIsLongerThanItsWrite) {
   EXPECT_THAT(DecodeTrace(Encode({{100, 5, 0, 5}}), read), IsOk());
   EXPECT_EQ(read, (Writes{{100, 5, 0, 5}}));
   EXPECT_THAT(DecodeTrace(Encode({{100, 5, 0, 6}}), read), StatusIs(kInvalid, "trace block"));
+  // A reference and a packed value whose sum wraps around to 5.
+  std::string block = {3, 1, 0, 8, 0, 5, 0, 8, 0};
+  for (int i = 0; i < 9; ++i) block.push_back(static_cast<char>(0xFF));
+  block += {1, 6};
+  EXPECT_THAT(DecodeTrace(block, read), StatusIs(kInvalid, "trace block"));
 }
 
 TEST(TraceCodec, TakesTheExtremesOfItsTypes) {

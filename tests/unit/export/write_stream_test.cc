@@ -327,7 +327,7 @@ class PartialFrame : public ::testing::Test {
   std::vector<uint64_t> Numbers(uint64_t untraced) {
     frame_.set_untraced_writes(untraced);
     std::vector<TracedWrite> scratch;
-    const auto blocks = ReadFrameBlocks(frame_, 4096, scratch);
+    const auto blocks = ReadFrameBlocks(frame_, 4096, false, scratch);
     EXPECT_THAT(blocks, IsOk());
     std::vector<uint64_t> numbers;
     if (blocks.ok()) {
@@ -359,23 +359,33 @@ TEST_F(PartialFrame, DoesNotGuessWhatLiesBetween) {
 TEST_F(PartialFrame, SizesAreInTheTracesOfAMixAndNowhereElse) {
   AddBlock(0, 10);
   std::vector<TracedWrite> scratch;
-  EXPECT_THAT(ReadFrameBlocks(frame_, 0, scratch), StatusIs(absl::StatusCode::kInvalidArgument, "has no sizes"));
+  EXPECT_THAT(ReadFrameBlocks(frame_, 0, false, scratch), StatusIs(absl::StatusCode::kInvalidArgument, "has no sizes"));
   TraceEncoder encoder({4096, 8192});
   for (int i = 0; i < 10; ++i) encoder.Add(1'000 + 20 * i, 10, static_cast<uint32_t>(i % 2));
   frame_.set_trace(0, encoder.Finish());
-  EXPECT_THAT(ReadFrameBlocks(frame_, 4096, scratch), StatusIs(absl::StatusCode::kInvalidArgument, "has sizes"));
+  EXPECT_THAT(ReadFrameBlocks(frame_, 4096, false, scratch), StatusIs(absl::StatusCode::kInvalidArgument, "has sizes"));
   frame_.set_bytes(5 * 4096 + 5 * 8192);
-  EXPECT_THAT(ReadFrameBlocks(frame_, 0, scratch), IsOk());
+  EXPECT_THAT(ReadFrameBlocks(frame_, 0, false, scratch), IsOk());
   frame_.set_bytes(10 * 4096);
-  EXPECT_THAT(ReadFrameBlocks(frame_, 0, scratch),
+  EXPECT_THAT(ReadFrameBlocks(frame_, 0, false, scratch),
               StatusIs(absl::StatusCode::kInvalidArgument, "differ from its bytes"));
+}
+
+TEST_F(PartialFrame, TimesOfWriteCallsAreRefusedWhereTheStepDoesNotMeasureThem) {
+  TraceEncoder encoder({}, /*parts=*/true);
+  for (int i = 0; i < 10; ++i) encoder.Add(1'000 + 20 * i, 10, 0, 4);
+  frame_.add_trace(encoder.Finish());
+  std::vector<TracedWrite> scratch;
+  EXPECT_THAT(ReadFrameBlocks(frame_, 4096, true, scratch), IsOk());
+  EXPECT_THAT(ReadFrameBlocks(frame_, 4096, false, scratch),
+              StatusIs(absl::StatusCode::kInvalidArgument, "times of write calls"));
 }
 
 TEST_F(PartialFrame, RefusesAnotherNumberOfWrites) {
   AddBlock(0, 4);
   frame_.set_untraced_writes(5);
   std::vector<TracedWrite> scratch;
-  EXPECT_THAT(ReadFrameBlocks(frame_, 4096, scratch),
+  EXPECT_THAT(ReadFrameBlocks(frame_, 4096, false, scratch),
               StatusIs(absl::StatusCode::kInvalidArgument, "holds 4 writes, not 5"));
 }
 
