@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/cpu_wait.h"
 
@@ -137,12 +138,18 @@ std::optional<int64_t> HostStep::all_next_interval() const {
 }
 
 uint32_t StepStats::operations() const {
-  uint32_t known = 1;
-  while (known < static_cast<uint32_t>(step_.operations_size()) &&
-         step_.operations(static_cast<int>(known)).kind() == v1::OPERATION_PART) {
+  static const v1::LogStep kParts = [] {
+    v1::LogStep step;
+    MeasureParts(step);
+    return step;
+  }();
+  int known = 1;
+  while (known < std::min(step_.operations_size(), kParts.operations_size()) &&
+         step_.operations(known).kind() == v1::OPERATION_PART &&
+         step_.operations(known).name() == kParts.operations(known).name()) {
     ++known;
   }
-  return known;
+  return static_cast<uint32_t>(known);
 }
 
 bool StepStats::WasLostHere(const HostFacts& facts) const {

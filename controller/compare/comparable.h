@@ -49,7 +49,7 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 
-// Names of the operations beside the writes that every run measured at that block size, in the first run's order.
+// Returns the operations, besides writes, that every run measured at that block size, in the order of the first.
 std::vector<std::string> CommonOperations(const std::vector<SideInput>& sides, uint64_t block_size_bytes);
 
 // Sentences about runs that are incomplete or inconclusive, or whose figures are uncertain although a criterion failed.

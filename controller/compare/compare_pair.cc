@@ -87,6 +87,10 @@ class PairComparer {
     const std::vector<double> first = Logs(first_, figure);
     const std::vector<double> second = Logs(second_, figure);
     if (first.empty() || second.empty()) return;
+    // The test of MB/s is that of IO/s, which a damaged report may lack.
+    const auto& rows = result_.pair.rows();
+    const bool has_iops = !rows.empty() && rows.rbegin()->figure() == v1::FIGURE_IOPS;
+    if (figure == v1::FIGURE_MB_PER_SECOND && !has_iops) return;
     v1::ComparedRow& row = *result_.pair.add_rows();
     row.set_figure(figure);
     row.set_first(Middle(first_, first, figure));

@@ -546,18 +546,25 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
     limits.push_back(
         absl::StrCat("Not compared, because not every run measured them: ", absl::StrJoin(sizes, ", "), "."));
   }
-  std::set<std::string> parts;
+  std::vector<std::string> parts;
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    std::set<std::string> of_size;
     for (const SideInput& side : sides) {
       for (const RunInput& run : side.runs) {
-        for (const std::string& name : OperationsOf(run.report, block_size.block_size_bytes())) parts.insert(name);
+        for (const v1::StepReport& step : run.report.steps()) {
+          if (step.block_size_bytes() != block_size.block_size_bytes()) continue;
+          for (const v1::OperationReport& operation : step.operations()) of_size.insert(operation.name());
+        }
       }
     }
-    for (const v1::OperationComparison& operation : block_size.operations()) parts.erase(operation.name());
+    for (const v1::OperationComparison& operation : block_size.operations()) of_size.erase(operation.name());
+    const std::string at =
+        comparison.block_sizes_size() == 1 ? "" : absl::StrCat(" at ", FormatBlockSize(block_size.block_size_bytes()));
+    for (const std::string& name : of_size) parts.push_back(absl::StrCat(name, at));
   }
   if (!parts.empty()) {
     limits.push_back(absl::StrCat(
-        "Not compared, because not every run measured these parts of a write: ", absl::StrJoin(parts, ", "), "."));
+        "Not compared, because not every run measured these parts of each write: ", absl::StrJoin(parts, ", "), "."));
   }
   const double finest = 1.0 / (comparison.options().replicates() + 1.0);
   if (!single.empty() && finest * comparison.tests() >= kLevel) {
@@ -565,15 +572,20 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
         "With so many tests (", FormatCount(comparison.tests()), ") ", FormatCount(comparison.options().replicates()),
         " resamples cannot make any difference significant: compare fewer sides or block sizes at a time."));
   }
+  const bool any_parts = std::ranges::any_of(
+      comparison.block_sizes(), [](const v1::BlockSizeComparison& size) { return !size.operations().empty(); });
+  const std::string call = any_parts ? "write call with its sync" : "write call";
   const auto paced = [](const v1::HostReport& host) { return host.workload().rate_per_second() > 0; };
   const auto& hosts = sides.front().runs.front().report.hosts();
   if (std::any_of(hosts.begin(), hosts.end(), paced)) {
     limits.push_back(
         comparison.response_times()
-            ? "Open loop (fixed rate): latencies are response times, from a write's scheduled start to its "
-              "end; --times service compares the times of the write call."
-            : "Open loop (fixed rate): latencies are service times of the write call, without the time that "
-              "a write waited for its start.");
+            ? absl::StrCat(
+                  "Open loop (fixed rate): latencies are response times, from a write's scheduled start to its "
+                  "end; --times service compares the times of the ",
+                  call, ".", any_parts ? " The times of its parts are service times in any case." : "")
+            : absl::StrCat("Open loop (fixed rate): latencies are service times of the ", call,
+                           ", without the time that a write waited for its start."));
   }
   return limits;
 }

@@ -46,22 +46,27 @@ std::vector<const v1::StepReport*> StepsOf(const v1::Report& report, uint64_t bl
   return steps;
 }
 
-// The step's operation of that name; null where the cluster has no times of it.
+// Returns the step's operation of that name; null if the cluster does not have its time of each write, as where only
+// some hosts measure it.
 const v1::OperationReport* FindOperation(const v1::StepReport& step, const std::string& name) {
   const auto found = absl::c_find_if(
       step.operations(), [&name](const v1::OperationReport& operation) { return operation.name() == name; });
   if (found == step.operations().end()) return nullptr;
   const v1::OperationScopeReport* cluster = ClusterOf(found->scopes());
-  return cluster != nullptr && cluster->latency().count() > 0 ? &*found : nullptr;
+  const v1::ScopeReport* writes = ClusterOf(step);
+  if (cluster == nullptr || writes == nullptr || cluster->latency().count() == 0) return nullptr;
+  const uint64_t count = cluster->latency().count();
+  const bool of_each = count >= writes->writes() && count - writes->writes() <= writes->closing().writes();
+  return of_each ? &*found : nullptr;
 }
 
-// The cluster's part of a measured step, with the times of one of its operations in place of the writes'.
+// Returns the cluster's figures of a measured step, with the times of `operation` instead of the writes'.
 v1::StepReport WithTimesOf(const v1::OperationReport& operation, const v1::StepReport& step) {
   v1::StepReport own;
   v1::ScopeReport& cluster = *own.add_scopes();
   cluster = *ClusterOf(step);
   *cluster.mutable_latency() = ClusterOf(operation.scopes())->latency();
-  // The closing row of the operation's series counts its own.
+  // ClosingWrites counts the closing row of the operation's series instead.
   cluster.clear_closing();
   if (const v1::SeriesReport* series = ClusterOf(operation.series()); series != nullptr) *own.add_series() = *series;
   const v1::DistributionReport* distribution = ClusterOf(operation.distributions());
@@ -306,6 +311,10 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
     data.figures.clear_mb_per_second();
   }
   data.seconds = MakeSeconds(steps, histograms);
+  if (!operation.empty()) {
+    data.seconds.histograms.reset();
+    data.seconds.no_histograms = "reports have no distributions of a part by second";
+  }
   data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
   data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));
   data.figures.set_no_percentiles(data.seconds.no_histograms);

@@ -270,7 +270,7 @@ const LimitAnalysis::Step* LimitAnalysis::BeforeAt(const Step& step) const {
 v1::LimitState LimitAnalysis::StateOf(const v1::StepReport& report, const std::vector<Judged>& judged,
                                       Step& step) const {
   bool meets = !judged.empty() && report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
-  // A part of the writes that the step did not measure has no result.
+  // A criterion on a part that the step did not measure has no result, and does not count as met.
   for (const Criterion& criterion : criteria_) {
     const auto is_its = [&criterion](const v1::CriterionReport& result) {
       return result.criterion() == criterion.text;

@@ -49,7 +49,7 @@ class LimitAnalysis final : public SectionAnalysis {
     v1::LatencyReport service;
     // Why its load generator may be CPU-bound; empty: no sign of it.
     std::string bottleneck;
-    // The parts of its writes, by name; empty: it measured none.
+    // Latencies of the parts of its writes, by name. Empty if the host measures none.
     std::map<std::string, v1::LatencyReport> write_parts = {};
   };
   // What is kept of a step, in addition to the search's own record of it.
@@ -102,7 +102,7 @@ class LimitAnalysis final : public SectionAnalysis {
   const std::vector<Criterion> criteria_;
   // By number.
   std::map<uint32_t, Host> hosts_;
-  // What the first step of the run measures; all further steps measure the same.
+  // Operations of the run's first step; added steps measure the same.
   google::protobuf::RepeatedPtrField<v1::Operation> operations_;
   // A host was lost or failed: what follows would be measured with less load.
   bool broken_ = false;

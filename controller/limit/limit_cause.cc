@@ -140,6 +140,10 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   for (const std::string& text : texts) {
     absl::StatusOr<Criterion> parsed = ParseCriterion(text);
     if (!parsed.ok() || !IsLatency(*parsed)) continue;
+    // Hosts without a sync after each write measure no parts. Only the exceeded criterion is worth leaving them out.
+    const auto measures = [&parsed](const HostFact& host) { return host.write_parts.contains(parsed->operation); };
+    const bool by_all = parsed->operation.empty() || std::ranges::all_of(step.hosts, measures);
+    if (!by_all && text != step.point.criterion()) continue;
     criterion = *std::move(parsed);
     name = text.substr(0, text.find_first_of("@<>="));
     break;
@@ -151,7 +155,6 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   std::vector<Figure> figures;
   for (const HostFact& host : step.hosts) {
     const auto part = host.write_parts.find(criterion.operation);
-    // A host without a sync after each write measures no parts.
     if (!criterion.operation.empty() && part == host.write_parts.end()) continue;
     const std::optional<double> figure = FigureOf(criterion, !criterion.operation.empty() ? part->second
                                                              : criterion.service_time     ? host.service
@@ -163,7 +166,15 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
     }
     figures.push_back({host.label, *figure});
   }
-  if (figures.size() < 2) return one_host_alone();
+  if (figures.empty()) return one_host_alone();
+  if (figures.size() == 1) {
+    limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
+    limit.set_cause_text(absl::StrCat("the storage or the path of ", figures[0].label, ": no other host measures the ",
+                                      criterion.operation));
+    return;
+  }
+  const std::string hosts =
+      figures.size() == step.hosts.size() ? "hosts" : absl::StrCat("hosts that measure the ", criterion.operation);
   StableSort(figures, [](const Figure& a, const Figure& b) { return a.value_ns > b.value_ns; });
   const double worst_ns = figures[0].value_ns;
   const auto alike = static_cast<size_t>(std::count_if(figures.begin(), figures.end(), [&](const Figure& host) {
@@ -174,14 +185,14 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   };
   if (alike == figures.size()) {
     limit.set_cause(v1::LIMIT_CAUSE_STORAGE);
-    limit.set_cause_text(absl::StrCat(at, figures.size() == 2 ? "both" : absl::StrCat("all ", figures.size()),
-                                      " hosts are affected, ", name, " from ", text(figures.back().value_ns), " to ",
+    limit.set_cause_text(absl::StrCat(at, figures.size() == 2 ? "both" : absl::StrCat("all ", figures.size()), " ",
+                                      hosts, " are affected, ", name, " from ", text(figures.back().value_ns), " to ",
                                       text(worst_ns)));
   } else if (alike == 1) {
     limit.set_cause(v1::LIMIT_CAUSE_HOST_PATH);
     limit.set_host(figures[0].label);
-    limit.set_cause_text(absl::StrCat(at, figures[0].label, " has a ", name, " of ", text(worst_ns),
-                                      ", the other hosts at most ", text(figures[1].value_ns)));
+    limit.set_cause_text(absl::StrCat(at, figures[0].label, " has a ", name, " of ", text(worst_ns), ", the other ",
+                                      hosts, " at most ", text(figures[1].value_ns)));
   } else {
     limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
     limit.set_cause_text(absl::StrCat("storage or path: ", at, alike, " of ", figures.size(), " hosts are affected, ",

@@ -42,6 +42,9 @@ plimsoll.page = (() => {
            'MB is 10\u2076 bytes. Latency is ' +
                (data.comparison.response_times ? 'the response time, from a write\u2019s scheduled start to its end' :
                                                  'the time of the write call') +
+               (data.comparison.block_sizes.some((one) => (one.operations || []).length > 0) ?
+                    ' with its sync; the times of write_call and sync are service times' :
+                    '') +
                '. Figures of several runs are their ',
            plimsoll.term('geometric mean'), '. Point at a dotted word, or focus it, to see what it means.'));
     for (const chart of sweep.charts) chart.draw();

@@ -20,8 +20,8 @@ plimsoll.compareDetail = (() => {
     return kept;
   };
 
-  // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge. `part`:
-  // which part of the writes it is about, or ''.
+  // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge. `part`
+  // names the part of a write; '' for the writes.
   const ratios = (part, pair, first, minEffect) => {
     const whose = part === '' ? '' : ' of the ' + part;
     const rows = pair.rows.filter((row) => row.figure !== 'mb_per_second' && row.ratio > 0);

@@ -65,8 +65,7 @@ plimsoll.comparison = (() => {
     return {comparison, title, runs, blocks};
   };
 
-  // What is compared at a block size: the writes (`part` is empty), and then each part of them. No two titles are
-  // alike.
+  // Returns what is compared at a block size: the writes (`part` is ''), then each part. Titles are unique.
   const quantities = ({name, compared: {sides, pairs, operations = []}}) => {
     const parts = operations.map((one) => ({...one, title: name + ', ' + one.name, part: one.name}));
     return [{title: name, part: '', sides, pairs}, ...parts];

@@ -71,9 +71,9 @@ class PageData {
   PageData(const v1::Report& report, const PageLimits& limits)
       : report_(report), limits_(limits), second_buckets_left_(limits.second_buckets) {
     for (const v1::StepReport& step : report.steps()) {
-      AddShown(step.series());
-      AddShown(step.response().series());
-      for (const v1::OperationReport& part : step.operations()) AddShown(part.series());
+      AddShown(step, step.series());
+      AddShown(step, step.response().series());
+      for (const v1::OperationReport& part : step.operations()) AddShown(step, part.series());
       for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
     }
     ChooseDistributions();
@@ -115,11 +115,12 @@ class PageData {
 
   static bool IsQm(const v1::SeriesReport& series) { return series.kind() == v1::SCOPE_KIND_QM; }
 
-  // Notes those series of a step that are not at the same time those of a larger scope.
-  void AddShown(const AllSeries& all) {
+  // Notes those series of a step that are not at the same time those of a larger scope: the only queue manager of a
+  // host, or the only storage.
+  void AddShown(const v1::StepReport& step, const AllSeries& all) {
     std::map<std::string, int> qms;
-    const auto storages = std::ranges::distance(OfKind(all, v1::SCOPE_KIND_STORAGE));
-    for (const v1::SeriesReport& series : OfKind(all, v1::SCOPE_KIND_QM)) ++qms[series.host()];
+    const auto storages = std::ranges::distance(OfKind(step.scopes(), v1::SCOPE_KIND_STORAGE));
+    for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) ++qms[scope.host()];
     for (const v1::SeriesReport& series : all) {
       if (IsQm(series) && qms[series.host()] == 1) continue;
       if (series.kind() == v1::SCOPE_KIND_STORAGE && storages == 1) continue;

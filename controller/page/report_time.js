@@ -115,14 +115,14 @@ plimsoll.timeCharts = (() => {
     latency_max_ns: {color: 'max', dash: [2, 2]},
   };
 
-  // The columns that are drawn: a part of the writes has no percentiles, but an average and the longest.
+  // A part has no percentiles: its average and maximum are drawn.
   const columnsOf = (step) => {
     const {series} = plimsoll.columns;
     if (!step.isPart()) return series;
     return [{field: 'latency_avg_ns', title: 'avg', percent: 0}, ...series.filter((column) => column.percent === 0)];
   };
 
-  // A figure of a row; null where it is not known. The longest write is always known, the average where the sum is.
+  // Returns a figure of a row, or null if it is not known. The maximum is always known, the average if the sum is.
   const figureOf = (series, {field, percent}, row) => {
     const writes = series.writes[row];
     if (field === 'latency_avg_ns') {

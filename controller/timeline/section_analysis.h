@@ -25,8 +25,8 @@ class SectionAnalysis {
 
   // Whether its run has steps, whose frames are analysed as those of a log run.
   virtual bool HasSteps() const { return false; }
-  // A frame of the running step that went into its report. `operation`: the part of the write that it is about, by its
-  // name; empty: the write.
+  // Called for each frame that went into the running step's report. `operation` is the name of the part; empty for
+  // whole writes.
   virtual void OnFrame(uint32_t /*host*/, const v1::Frame& /*frame*/, const std::string& /*operation*/) {}
   // A step is over, at this moment of the timeline. `criteria`: what is known of each by then, with its steps.
   virtual void OnStep(const v1::StepReport& /*report*/, const std::vector<v1::CriterionReport>& /*criteria*/,

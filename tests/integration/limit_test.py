@@ -109,7 +109,7 @@ class Limit(harness.PlimsollTest):
         purposes = [point["purpose"] for point in report["limit"]["points"]]
         self.assertEqual(purposes[:3], ["probe", "maximum", "probe"])
         self.assertIn("search", purposes)
-        # Each step has the parts of its writes, those that the search added, too.
+        # Every step has the parts, including those that the search added.
         for step in report["steps"]:
             self.assertEqual([one["name"] for one in step["operations"]], ["write_call", "sync"])
         for step in report["steps"][:-1]:

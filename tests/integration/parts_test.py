@@ -1,4 +1,4 @@
-"""The parts of a write, with a sync after each: what is slow fails its own criterion and no other, on every way out."""
+"""A slow part of a write fails its own criterion and no other, in every output."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ def setUpModule():
 
 class Parts(harness.PlimsollTest):
 
-    # What a part takes of itself, however busy the machine is, is far below this; what is planted is far above.
+    # Without a fault a part stays far below limit_ms, however busy the machine is; planted_ms is far above it.
     limit_ms = 200
     planted_ms = 400
 
@@ -39,7 +39,7 @@ class Parts(harness.PlimsollTest):
         self.assertGreater(parts[slow]["min_ns"], self.planted_ms * 1_000_000)
         self.assertEqual(parts[slow]["count"], whole["count"])
         self.assertEqual(parts[slow]["sum_ns"] + parts[fast]["sum_ns"], whole["sum_ns"])
-        # The same in other files of the results, and in each write's own times.
+        # timeline.csv and the exports agree with the report, write by write.
         with open(result.results / "timeline.csv", newline="") as lines:
             rows = [row for row in csv.DictReader(lines) if row["kind"] == "cluster" and row[f"{slow}_max_ns"]]
         self.assertEqual(max(int(row[f"{slow}_max_ns"]) for row in rows), parts[slow]["max_ns"])

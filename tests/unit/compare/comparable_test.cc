@@ -54,7 +54,7 @@ TEST(Comparable, ASweepIsRefusedInsteadOfPoolingItsLoads) {
 TEST(Comparable, AStepWithMoreOperationsThanAnyStepHasIsRefused) {
   v1::Report report = Simulated(1, 1);
   for (int i = 0; i < 33; ++i) report.mutable_steps(0)->add_operations()->set_name(absl::StrCat("part", i));
-  EXPECT_THAT(Refusal(report, report), HasSubstr(": step 1 has 33 operations, and a step has at most 32"));
+  EXPECT_THAT(Refusal(report, report), HasSubstr(": step 1 has 33 operations, and a step has at most 8"));
 }
 
 TEST(Comparable, OfRunsOfOneMixTheBandwidthIsThatOfTheirBytes) {

@@ -198,7 +198,7 @@ TEST(ComparedParts, OfOneSideAloneAreADifferenceAndTheWritesAreComparedAsEver) {
     values[with] = "write_call, sync";
     EXPECT_EQ(Strings(comparison.differences(0).values()), values);
     EXPECT_THAT(Strings(comparison.limits()),
-                Contains("Not compared, because not every run measured these parts of a write: sync, write_call."));
+                Contains("Not compared, because not every run measured these parts of each write: sync, write_call."));
     EXPECT_EQ(comparison.headline(), expected.headline());
     ASSERT_EQ(comparison.block_sizes_size(), expected.block_sizes_size());
     for (int i = 0; i < expected.block_sizes_size(); ++i) {
@@ -218,7 +218,7 @@ TEST(ComparedParts, ThatBothSidesHaveAreComparedAndTheOthersNamed) {
   ASSERT_EQ(comparison.differences_size(), 1);
   EXPECT_THAT(Strings(comparison.differences(0).values()), ElementsAre("write_call, sync", "sync"));
   EXPECT_THAT(Strings(comparison.limits()),
-              Contains("Not compared, because not every run measured these parts of a write: write_call."));
+              Contains("Not compared, because not every run measured these parts of each write: write_call."));
 }
 
 TEST(ComparedParts, PercentilesOfTooFewTimesAreNoRows) {

@@ -301,7 +301,8 @@ TEST(LimitReport, HostsWithoutASyncBehindEachWriteAreNotComparedByIt) {
     const v1::Report report = RunSearch(search);
     EXPECT_EQ(report.limit().cause(), hosts == 1 ? v1::LIMIT_CAUSE_UNDETERMINED : v1::LIMIT_CAUSE_STORAGE);
     EXPECT_THAT(report.limit().cause_text(),
-                HasSubstr(hosts == 1 ? "one host alone" : "both hosts are affected, sync_p99 from "));
+                HasSubstr(hosts == 1 ? ": no other host measures the sync"
+                                     : "both hosts that measure the sync are affected, sync_p99 from "));
   }
 }
 
