@@ -29,6 +29,9 @@
 namespace plimsoll {
 namespace {
 
+// Operations of a step, besides writes, at most: each is tested as often as the writes are.
+constexpr int kMostOperations = 8;
+
 struct RunFact {
   // For people, such as "mount options".
   std::string what;
@@ -380,8 +383,6 @@ std::string SideLabel(const std::vector<SideInput>& sides, size_t index) {
 }
 
 std::string RunLabel(const std::string& side, size_t number) {
-  // A run measures two parts of a write; each further one would be tested as often.
-  constexpr int kMostOperations = 8;
   constexpr size_t kLetters = 2;
   return absl::StrCat(side, side.size() > kLetters ? " " : "", number);
 }
