@@ -546,7 +546,8 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
     limits.push_back(
         absl::StrCat("Not compared, because not every run measured them: ", absl::StrJoin(sizes, ", "), "."));
   }
-  std::vector<std::string> parts;
+  // Block sizes at which a part is not compared.
+  std::map<std::string, std::vector<std::string>> missing;
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
     std::set<std::string> of_size;
     for (const SideInput& side : sides) {
@@ -558,9 +559,14 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
       }
     }
     for (const v1::OperationComparison& operation : block_size.operations()) of_size.erase(operation.name());
-    const std::string at =
-        comparison.block_sizes_size() == 1 ? "" : absl::StrCat(" at ", FormatBlockSize(block_size.block_size_bytes()));
-    for (const std::string& name : of_size) parts.push_back(absl::StrCat(name, at));
+    for (const std::string& name : of_size) {
+      missing[name].push_back(FormatBlockSize(block_size.block_size_bytes()));
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, sizes] : missing) {
+    const bool everywhere = sizes.size() == static_cast<size_t>(comparison.block_sizes_size());
+    parts.push_back(everywhere ? name : absl::StrCat(name, " at ", absl::StrJoin(sizes, " and ")));
   }
   if (!parts.empty()) {
     limits.push_back(absl::StrCat(

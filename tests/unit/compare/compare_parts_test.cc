@@ -106,9 +106,9 @@ TEST(ComparedParts, WithoutDistributionsBySecondTheirPercentilesAreShownAndNotTe
   EXPECT_NEAR(p99.ratio(), 0.9 / 0.7, 0.3);
   EXPECT_EQ(p99.finding(), v1::FINDING_NOT_TESTED);
   EXPECT_FALSE(p99.has_low());
-  EXPECT_EQ(p99.reason(), "A: the report has no distributions by second");
+  EXPECT_EQ(p99.reason(), "A: reports have no distributions of a part by second");
   EXPECT_THAT(sync.summary(),
-              HasSubstr("Not tested: p50, p99 and p99.9 (A: the report has no distributions by second)."));
+              HasSubstr("Not tested: p50, p99 and p99.9 (A: reports have no distributions of a part by second)."));
 }
 
 TEST(ComparedParts, AreInTheTextTheCsvAndTheJson) {
@@ -219,6 +219,38 @@ TEST(ComparedParts, ThatBothSidesHaveAreComparedAndTheOthersNamed) {
   EXPECT_THAT(Strings(comparison.differences(0).values()), ElementsAre("write_call, sync", "sync"));
   EXPECT_THAT(Strings(comparison.limits()),
               Contains("Not compared, because not every run measured these parts of each write: write_call."));
+}
+
+// As where only some of the hosts sync each write: their times are not those of the cluster's writes.
+TEST(ComparedParts, OfSomeWritesAloneAreNotCompared) {
+  v1::Report partial = WithParts(Simulated(1, 1), 0.7);
+  v1::OperationReport& sync = *partial.mutable_steps(0)->mutable_operations(1);
+  for (v1::OperationScopeReport& scope : *sync.mutable_scopes()) {
+    scope.mutable_latency()->set_count(scope.latency().count() / 2);
+  }
+  const v1::Comparison comparison = Compared({Side({partial}), Side({WithParts(Simulated(1, 2), 0.7)})});
+  ASSERT_EQ(comparison.block_sizes_size(), 2);
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 1);
+  EXPECT_EQ(comparison.block_sizes(0).operations(0).name(), "write_call");
+  EXPECT_EQ(comparison.block_sizes(1).operations_size(), 2);
+  EXPECT_THAT(Strings(comparison.limits()),
+              Contains("Not compared, because not every run measured these parts of each write: sync at 4 KiB."));
+}
+
+// A damaged report: bytes, but no write that completed.
+TEST(ComparedParts, AReportWithBytesAndWithoutCompletedWritesHasNoRowOfMegabytes) {
+  v1::Report damaged = Simulated(1, 1);
+  for (v1::StepReport& step : *damaged.mutable_steps()) {
+    step.set_block_size_bytes(0);
+    for (v1::ScopeReport& scope : *step.mutable_scopes()) {
+      scope.mutable_closing()->set_writes(scope.latency().count());
+      scope.set_writes(0);
+    }
+  }
+  const v1::Comparison comparison = Compared({Side({damaged}), Side({damaged})});
+  for (const v1::BlockSizeComparison& size : comparison.block_sizes()) {
+    for (const v1::ComparedRow& row : size.pairs(0).rows()) EXPECT_NE(row.figure(), v1::FIGURE_MB_PER_SECOND);
+  }
 }
 
 TEST(ComparedParts, PercentilesOfTooFewTimesAreNoRows) {
