@@ -380,10 +380,10 @@ std::string StartOf(const SecondRow& row) {
 }
 
 // Where one time of a row's writes is: the service time, the response time, or that of an operation.
-using PlaceOf = std::function<SeriesPlace(const SecondRow& row)>;
+using SeriesPlaceOf = std::function<SeriesPlace(const SecondRow& row)>;
 
 // The figures of the time that `of` finds; empty where it finds none.
-void AddTimes(const std::string& prefix, const PlaceOf& of, bool percentiles, CsvTable<SecondRow>& table) {
+void AddTimes(const std::string& prefix, const SeriesPlaceOf& of, bool percentiles, CsvTable<SecondRow>& table) {
   table.Column(absl::StrCat(prefix, "avg_ns"), [of](const SecondRow& row) {
     const SeriesPlace at = of(row);
     const uint64_t writes = at.series == nullptr ? 0 : At(at.series->writes(), at.row);
