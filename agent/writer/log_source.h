@@ -82,6 +82,7 @@ class LogSource {
         mix_(mix ? &*mix : nullptr),
         access_(access ? &*access : nullptr),
         sequence_(first_block),
+        walk_(layout, first_block),
         places_(layout, mix ? 0 : first_block, access_),
         blocks_(blocks) {
     blocks_.StartEpoch(epoch, block_bytes_, layout.blocks_per_lap());
@@ -93,6 +94,14 @@ class LogSource {
   // Returns the next block. Its bytes are valid until the next call.
   Block Next() {
     ++sequence_;
+    if (mix_ == nullptr && access_ == nullptr) [[likely]]
+      return {walk_.Take(block_bytes_), blocks_.Next(sequence_), block_bytes_, 0};
+    return NextOfMixOrAccess();
+  }
+
+ private:
+  // Apart, so that the loop of a plain log stays small.
+  [[gnu::noinline]] Block NextOfMixOrAccess() {
     const bool reads = access_ != nullptr && access_->Reads(sequence_ - 1);
     if (mix_ == nullptr) {
       return {places_.Take(block_bytes_), reads ? nullptr : blocks_.Next(sequence_), block_bytes_, 0};
@@ -105,12 +114,12 @@ class LogSource {
     return {place, blocks_.AtPage(sequence_, bytes, places_.laps(), page), bytes, size};
   }
 
- private:
   const uint64_t block_bytes_;
   const uint64_t pages_per_extent_;
   const SizeMix* const mix_;
   const Access* const access_;
   uint64_t sequence_;
+  ExtentWalk walk_;
   OperationPlaces places_;
   BlockSource& blocks_;
 };

@@ -113,7 +113,7 @@ struct Counts {
   }
 
   // Counts a read. Only this thread stores the cells.
-  void TakeRead(const Sample& sample, uint64_t block_bytes, WriterState& state) {
+  [[gnu::noinline]] void TakeRead(const Sample& sample, uint64_t block_bytes, WriterState& state) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
     if (operations == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
     ++operations;
@@ -140,7 +140,8 @@ int64_t Transfer(const LogSource::Block& block, [[maybe_unused]] std::byte* read
 }
 
 // What went wrong with the block: `done` is what Transfer returned.
-inline WriteFailure FailureOf(const LogSource::Block& block, int64_t done, int sync_result, int64_t start_ns) {
+[[gnu::cold]] inline WriteFailure FailureOf(const LogSource::Block& block, int64_t done, int sync_result,
+                                            int64_t start_ns) {
   using Kind = WriteFailure::Kind;
   WriteFailure failure{.extent = block.place.extent,
                        .offset_bytes = block.place.offset_bytes,
@@ -255,12 +256,13 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
       state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.operations - 1,
                                     std::memory_order_relaxed);
     }
-    const uint32_t operation = is_write ? kWriteOperation : params.access->read_operation();
-    const Sample sample{start_ns, static_cast<uint64_t>(now_ns - start_ns), operation, block.size};
+    const auto latency_ns = static_cast<uint64_t>(now_ns - start_ns);
+    Sample sample{start_ns, latency_ns, kWriteOperation, block.size};
     if (is_write) [[likely]] {
       counts.Take(sample, block.bytes, state);
       if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
     } else {
+      sample = {start_ns, latency_ns, params.access->read_operation(), block.size};
       counts.TakeRead(sample, block.bytes, state);
     }
     if (!state.ring.TryPush(sample)) [[unlikely]]
