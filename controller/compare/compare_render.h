@@ -13,8 +13,8 @@ namespace plimsoll {
 std::string RenderCompareText(const v1::Comparison& comparison);
 
 // RFC 4180 with a heading, one row a block size, side (but the first) and figure. Rates are writes or 10^6 bytes a
-// second, all other figures nanoseconds. A figure of a part of a write has the part's name in front: sync_p99. An empty
-// cell: there is none, or it has no end.
+// second, all other figures nanoseconds. Figures of a part are prefixed with its name: sync_p99. An empty cell: there
+// is none, or it has no end.
 std::string RenderCompareCsv(const v1::Comparison& comparison);
 
 // How many rows the seconds of all runs and block sizes may have together; beyond that they are thinned (html_page.h).

@@ -13,9 +13,8 @@
 
 namespace plimsoll {
 
-// A criterion's figure in a step, of writes or of one part of each. For a percentile it is the share of them beyond its
-// limit, in the place where most are; for an average the average itself in nanoseconds, in the place where it is
-// largest.
+// A criterion's figure in a step. For a percentile: the share of writes, or of times of a part, beyond the limit, in
+// the scope with the largest share. For an average: the largest average, in nanoseconds.
 struct StepFigure {
   bool is_average = false;
   // As measured, and the bounds of its confidence interval. Each of them is wrong with a chance of at most 1 %.
@@ -39,8 +38,8 @@ class StepParts {
   // Percentiles and, where `averages`, averages with an upper limit; the others of `criteria` are left out.
   StepParts(const std::vector<Criterion>& criteria, bool averages);
 
-  // Adds a frame of the measured time to the criteria that are about `operation`: a part of the write, by its name;
-  // empty: the write. The host is known to have that writer.
+  // Adds a frame of the measured time to the criteria on `operation` (name of a part; empty: the write). The caller has
+  // checked that the host has that writer.
   void Add(uint32_t host, const v1::Frame& frame, const std::string& operation);
 
   // Figure of a criterion, given as text, over `measured_ns`; nothing where it has no such figure, or too little was

@@ -6,7 +6,7 @@ plimsoll.distribution = (() => {
   // Lines besides the cluster's that are shown at first.
   const SHOWN = 24;
 
-  // A curve for each part of the cluster's writes, in a colour that none of so many other lines has.
+  // Makes a curve for each part of the cluster's writes, in a colour that no visible line has.
   const partLines = (step, others) => {
     if (step.isPart()) return [];
     const known = (part) => step.distributions(part.name).find((one) => one.kind === 'cluster' && one.count.length > 0);

@@ -225,7 +225,7 @@ class Page(pages.PageTest):
         longest = [series["latency_max_ns"][row] or None for row in rows]
         self.assertEqual(latency[0][1][:len(rows)], averages)
         self.assertEqual(latency[1][1][:len(rows)], longest)
-        # Those of writes in flight at the end of the step are a last point if one of them is the longest.
+        # Writes in flight at the end of the step add a last point if one of them is the longest.
         self.assertLessEqual(len(latency[0][1]) - len(rows), len(closing))
 
     def test_charts_draw_on_their_canvases(self):

@@ -12,7 +12,7 @@
 namespace plimsoll::tests {
 
 // One host each with one queue manager. A writer has one write in flight; the server takes them in the order in which
-// they are issued, each for `service_ns`. Of a write's service time, its write call takes `write_call_ns`; the sync
+// they are issued, each for `service_ns`. A write call takes `write_call_ns` of the service time; the sync
 // takes the rest, in which the server may serve other writers.
 struct SimulatedQueue {
   uint32_t writers = 1;
