@@ -39,7 +39,7 @@ void NoteWithoutDirect(FsckCheck& check, const CheckedProcess& process, const v1
   }
 }
 
-v1::CheckCommand StreamCommand(const FsckCheck& check, std::vector<uint32_t> handles, uint32_t pages) {
+v1::CheckCommand StreamCommand(const FsckCheck& check, const std::vector<uint32_t>& handles, uint32_t pages) {
   v1::CheckCommand command;
   v1::CheckStream& stream = *command.mutable_stream();
   for (const uint32_t handle : handles) stream.add_handles(handle);

@@ -138,7 +138,7 @@ int64_t HandOver(FsckCheck& check, const CheckedProcess& holder, const CheckedPr
 }
 
 // Every host waits once for its neighbour.
-void CheckWait(FsckCheck& check, Kind::Kind kind, std::vector<ReleaseBy> ways) {
+void CheckWait(FsckCheck& check, Kind::Kind kind, const std::vector<ReleaseBy>& ways) {
   for (const ReleaseBy by : ways) {
     int64_t latest_ns = 0;
     for (size_t host = 0; host < check.hosts() && !check.over(); ++host) {

@@ -58,7 +58,7 @@ class OneChild final : public Launcher {
 
 template <typename Type>
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchOptions& /*options*/, const Clock& /*clock*/,
-                                                       Launcher::Watch /*watch*/) {
+                                                       const Launcher::Watch& /*watch*/) {
   return std::make_unique<Type>();
 }
 

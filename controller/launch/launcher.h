@@ -104,7 +104,7 @@ struct LauncherKind {
   absl::Status (*check)(const LaunchOptions& options) = nullptr;
   // With options that CheckLaunchOptions has passed. INVALID_ARGUMENT names the option. `clock` outlives the launcher.
   absl::StatusOr<std::unique_ptr<Launcher>> (*make)(const LaunchOptions& options, const Clock& clock,
-                                                    Launcher::Watch watch);
+                                                    const Launcher::Watch& watch);
 
   bool starts_agents() const { return recorded != v1::AGENT_LAUNCH_UNSPECIFIED; }
 };

@@ -133,7 +133,7 @@ class SshLauncher final : public Launcher {
   // INVALID_ARGUMENT where --ssh-command or --launch-agent cannot be used; the system's error where the private
   // directory cannot be made. `clock` outlives it.
   static absl::StatusOr<std::unique_ptr<Launcher>> Create(const LaunchOptions& options, const Clock& clock,
-                                                          Watch watch);
+                                                          const Watch& watch);
   ~SshLauncher() override;
   SshLauncher(const SshLauncher&) = delete;
   SshLauncher& operator=(const SshLauncher&) = delete;
@@ -177,8 +177,8 @@ class SshLauncher final : public Launcher {
 };
 
 absl::StatusOr<std::unique_ptr<Launcher>> SshLauncher::Create(const LaunchOptions& options, const Clock& clock,
-                                                              Watch watch) {
-  auto launcher = std::unique_ptr<SshLauncher>(new SshLauncher(options, clock, std::move(watch)));
+                                                              const Watch& watch) {
+  auto launcher = std::unique_ptr<SshLauncher>(new SshLauncher(options, clock, watch));
   SshSetup& setup = launcher->setup_;
   absl::StatusOr<std::vector<std::string>> command = SplitCommand(options.Value(kSshCommand));
   if (!command.ok()) return WithContext("--ssh-command", command.status());

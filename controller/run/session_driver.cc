@@ -28,7 +28,7 @@ constexpr size_t kMostInFlightBytes = size_t{4} << 20;
 }  // namespace
 
 SessionDriver::SessionDriver(Options options)
-    : options_(options),
+    : options_(std::move(options)),
       clock_(*options_.clock),
       fleet_(*options_.fleet),
       course_(*options_.course),
@@ -277,7 +277,8 @@ void SessionDriver::Handle(Event& event) {
       host.in_flight.clear();
       size_t bytes = 0;
       for (v1::InFlight& write : *message->mutable_alive()->mutable_in_flight()) {
-        if ((bytes += write.SpaceUsedLong()) > kMostInFlightBytes) break;
+        bytes += write.SpaceUsedLong();
+        if (bytes > kMostInFlightBytes) break;
         host.in_flight.push_back(std::move(write));
       }
     } else if (message->has_prepare_progress()) {

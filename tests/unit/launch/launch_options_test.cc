@@ -39,8 +39,8 @@ LaunchOptions SshOptions(const std::string& command) {
 }
 
 absl::StatusOr<std::unique_ptr<Launcher>> MakeLauncher(const LaunchOptions& options, const Clock& clock,
-                                                       Launcher::Watch watch) {
-  return options.kind().make(options, clock, std::move(watch));
+                                                       const Launcher::Watch& watch) {
+  return options.kind().make(options, clock, watch);
 }
 
 // Runs that many times as fast as the system's, so that limits of a minute pass in seconds.
