@@ -1,6 +1,7 @@
 #include "common/protocol.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <set>
@@ -126,49 +127,65 @@ bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step) 
 
 namespace {
 
-v1::LogStep StepWithParts() {
-  v1::LogStep step;
-  step.add_operations()->set_name("write");
-  for (const char* name : {"write_call", "sync"}) {
-    v1::Operation& part = *step.add_operations();
-    part.set_name(name);
-    part.set_kind(v1::OPERATION_PART);
-  }
-  return step;
+void AddOperation(const char* name, v1::OperationKind kind, v1::LogStep& step) {
+  v1::Operation& operation = *step.add_operations();
+  operation.set_name(name);
+  if (kind != v1::OPERATION_UNSPECIFIED) operation.set_kind(kind);
 }
+
+bool IsOperation(const v1::LogStep& step, uint32_t place, const char* name, v1::OperationKind kind) {
+  if (place >= static_cast<uint32_t>(step.operations_size())) return false;
+  const v1::Operation& operation = step.operations(static_cast<int>(place));
+  return operation.name() == name && operation.kind() == kind;
+}
+
+constexpr char kWriteName[] = "write";
+constexpr std::array<const char*, 2> kPartNames = {"write_call", "sync"};
 
 }  // namespace
 
-void MeasureParts(v1::LogStep& step) {
-  *step.mutable_operations() = StepWithParts().operations();
+void SetOperations(bool parts, v1::LogStep& step) {
+  step.clear_operations();
+  const uint32_t reads = step.read_percent();
+  if (reads == 0 && !parts) return;
+  if (reads < kOnlyReads) AddOperation(kWriteName, v1::OPERATION_UNSPECIFIED, step);
+  if (reads < kOnlyReads && parts) {
+    for (const char* const name : kPartNames) AddOperation(name, v1::OPERATION_PART, step);
+  }
+  if (reads > 0) AddOperation(kReadName, v1::OPERATION_READ, step);
 }
 
-void MeasureReads(v1::LogStep& step) {
-  if (step.operations().empty()) step.add_operations()->set_name("write");
-  v1::Operation& read = *step.add_operations();
-  read.set_name("read");
-  read.set_kind(v1::OPERATION_READ);
+std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step) {
+  const auto last = static_cast<uint32_t>(std::max(step.operations_size(), 1)) - 1;
+  if (!IsOperation(step, last, kReadName, v1::OPERATION_READ)) return std::nullopt;
+  return last;
 }
 
-uint32_t ReadOperationOf(const v1::LogStep& step) {
-  const bool has = !step.operations().empty() && step.operations().rbegin()->kind() == v1::OPERATION_READ;
-  return has ? static_cast<uint32_t>(step.operations_size()) - 1 : kWriteOperation;
+uint32_t KnownOperations(const v1::LogStep& step) {
+  uint32_t known = 1;
+  if (!IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED)) return known;
+  while (known <= kPartNames.size() && IsOperation(step, known, kPartNames[known - 1], v1::OPERATION_PART)) ++known;
+  return IsOperation(step, known, kReadName, v1::OPERATION_READ) ? known + 1 : known;
 }
 
 absl::Status CheckOperations(const v1::LogStep& step) {
-  // Writes, or writes and their parts, and then reads if there are any.
-  v1::LogStep known;
-  MeasureParts(known);
-  if (step.operations_size() < known.operations_size()) known.clear_operations();
-  MeasureReads(known);
-  for (int i = 0; i < step.operations_size(); ++i) {
-    const v1::Operation& operation = step.operations(i);
-    const bool is_known = i < known.operations_size() && operation.name() == known.operations(i).name() &&
-                          operation.kind() == known.operations(i).kind();
-    if (!is_known) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("operation ", Quoted(operation.name()), " of a step is unknown to this agent"));
-    }
+  const uint32_t known = KnownOperations(step);
+  const std::optional<uint32_t> read = ReadOperationOf(step);
+  const bool first_known = step.operations().empty() || IsOperation(step, 0, kReadName, v1::OPERATION_READ) ||
+                           IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED);
+  if (!first_known || known < static_cast<uint32_t>(step.operations_size())) {
+    const int unknown = first_known ? static_cast<int>(known) : 0;
+    return absl::InvalidArgumentError(
+        absl::StrCat("operation ", Quoted(step.operations(unknown).name()), " of a step is unknown to this agent"));
+  }
+  if (IsOperation(step, kWriteCallOperation, kPartNames[0], v1::OPERATION_PART) &&
+      !IsOperation(step, kSyncOperation, kPartNames[1], v1::OPERATION_PART)) {
+    return absl::InvalidArgumentError("a step measures both parts of its writes, or neither");
+  }
+  if (step.read_percent() > kOnlyReads) return absl::InvalidArgumentError("read_percent must be 0 to 100");
+  if (step.read_percent() > 0 && !read) return absl::InvalidArgumentError("a step that reads must measure reads");
+  if ((step.read_percent() == kOnlyReads) != (read == kMainOperation)) {
+    return absl::InvalidArgumentError("a step whose operations all read measures its reads alone");
   }
   return absl::OkStatus();
 }
@@ -202,7 +219,11 @@ void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum) {
 }
 
 std::string InFlightText(const v1::InFlight& write) {
-  return absl::StrCat("qm", write.qm(), " has been ", write.filling() ? "filling " : "in one write to ", write.path());
+  const char* const doing = write.filling()                      ? "filling "
+                            : write.read_percent() == 0          ? "in one write to "
+                            : write.read_percent() == kOnlyReads ? "in one read of "
+                                                                 : "in one read or write of ";
+  return absl::StrCat("qm", write.qm(), " has been ", doing, write.path());
 }
 
 absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand) {

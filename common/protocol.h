@@ -23,7 +23,7 @@ namespace plimsoll {
 inline constexpr char kVersion[] = PLIMSOLL_VERSION;
 
 // Raised with every change after which an older peer would misunderstand; peers of another number are refused.
-inline constexpr uint32_t kProtocolVersion = 10;
+inline constexpr uint32_t kProtocolVersion = 11;
 
 // Metadata of a call that opens a session: the key of the session beside which it is opened (Prepare.beside_key).
 inline constexpr char kBesideKey[] = "plimsoll-beside-bin";
@@ -62,22 +62,27 @@ inline constexpr uint64_t kPromptStartNs = 100'000;
 // A write that took longer is recorded with this latency: 78 hours, which fit in 48 bits.
 inline constexpr uint64_t kLongestLatencyNs = (uint64_t{1} << 48) - 1;
 
-// Places in a step's list of operations. The first one is the write of the log. Where a sync follows each write, its
-// latency has both in it, and the two are measured beside it.
-inline constexpr uint32_t kWriteOperation = 0;
+// Places in a step's list of operations. The first one is the write of the log, or the read of a step that only reads.
+// Where a sync follows each write, the write's latency includes it, and the call and the sync are measured beside the
+// write.
+inline constexpr uint32_t kMainOperation = 0;
 inline constexpr uint32_t kWriteCallOperation = 1;
 inline constexpr uint32_t kSyncOperation = 2;
+// LogStep.read_percent of a step that only reads, and the name of the read.
+inline constexpr uint32_t kOnlyReads = 100;
+inline constexpr char kReadName[] = "read";
 // Operations that a step has at most.
 inline constexpr uint32_t kMaxOperations = 32;
 
-// Makes the step measure writes and, beside them, their two parts.
-void MeasureParts(v1::LogStep& step);
-// Makes the step measure reads as well, as its last operation.
-void MeasureReads(v1::LogStep& step);
-// Position of the reads in the step's operations; kWriteOperation if it has none.
-uint32_t ReadOperationOf(const v1::LogStep& step);
+// Lists the operations that the step measures: its writes, with `parts` the two parts of each, and its reads.
+void SetOperations(bool parts, v1::LogStep& step);
+// Place of the read in the step's list of operations; nothing if it has none.
+std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step);
+// Number of operations of the step that this version knows: all up to the first one that it does not know. At least 1.
+uint32_t KnownOperations(const v1::LogStep& step);
 
-// INVALID_ARGUMENT where the step has other operations than an agent of this version measures.
+// INVALID_ARGUMENT if the step lists an operation that an agent of this version does not measure, or if its list does
+// not fit its share of reads.
 absl::Status CheckOperations(const v1::LogStep& step);
 
 // Block sizes that a step mixes at most.
@@ -90,7 +95,7 @@ absl::Status CheckSizeMix(const google::protobuf::RepeatedPtrField<v1::SizeShare
 // Adds the start delays of further writes.
 void AddStartDelay(const v1::StartDelay& more, v1::StartDelay& sum);
 
-// "qm3 has been in one write to /mnt/mqlog/...": a long write as messages name it; since when, or for how long,
+// "qm3 has been in one write to /mnt/mqlog/...": a long operation as messages name it; since when, or for how long,
 // follows.
 std::string InFlightText(const v1::InFlight& write);
 
