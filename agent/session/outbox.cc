@@ -20,8 +20,8 @@ void MergeDistribution(const v1::Distribution& later, v1::Distribution& into) {
 }
 
 void DropTrace(v1::Frame& frame) {
-  // The parts of a write have none.
-  if (frame.operation() != kWriteOperation) return;
+  // The parts of a write have neither bytes nor traces.
+  if (frame.operation() != kMainOperation && frame.bytes() == 0) return;
   frame.clear_trace();
   frame.set_untraced_writes(frame.latency().count());
 }

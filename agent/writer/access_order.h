@@ -62,8 +62,8 @@ class Access {
     uint32_t writer = 0;  // of the host, from 1
   };
 
-  // `random`: each pass takes all blocks in a random order of its own. `read_percent`: at most 100. `read_operation`:
-  // place of the read in the step's list of operations.
+  // `random`: each pass takes all blocks in a random order of its own. `read_percent`: at most kOnlyReads.
+  // `read_operation`: place of the read in the step's list of operations.
   Access(bool random, uint32_t read_percent, uint32_t read_operation, Key key)
       : random_(random),
         read_percent_(read_percent),
@@ -77,6 +77,12 @@ class Access {
   bool Reads(uint64_t number) const {
     if (read_percent_ == 0 || read_percent_ == kHundred) return read_percent_ != 0;
     return RandomOrder(kHundred, MixBits(key_ + number / kHundred)).At(number % kHundred) < read_percent_;
+  }
+  // Returns how many of the operations with numbers below `number` read.
+  uint64_t ReadsBelow(uint64_t number) const {
+    uint64_t reads = number / kHundred * read_percent_;
+    for (uint64_t one = number / kHundred * kHundred; one < number; ++one) reads += Reads(one) ? 1U : 0U;
+    return reads;
   }
   // Order of the blocks of a pass.
   RandomOrder OrderOf(uint64_t pass, uint64_t blocks) const { return {blocks, MixBits(~key_ ^ pass)}; }

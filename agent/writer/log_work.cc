@@ -411,6 +411,8 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
     entry.set_age_ns(now_ns - since_ns);
     const uint64_t filled_bytes = writer->filled_bytes();
     entry.set_filling(filled_bytes < setup_.workload.file_size_bytes() * setup_.workload.num_files());
+    // All steps read the same share: those that a search adds read as much as its first.
+    if (!entry.filling()) entry.set_read_percent(setup_.steps.front().read_percent);
     const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes / setup_.workload.file_size_bytes())
                                             : writer->state().extent.load(std::memory_order_relaxed);
     entry.set_path(places_[setup_.dir_of_writer[writer->qm() - 1]].ops->PathOf(
@@ -423,7 +425,10 @@ uint64_t LogWork::Progress() const {
   uint64_t progress = filled_bytes_.load(std::memory_order_relaxed);
   for (const Place& place : places_) progress += place.directory->removed_files();
   if (!writers_made_.load(std::memory_order_acquire)) return progress;
-  for (const auto& writer : writers_) progress += writer->state().writes.load(std::memory_order_relaxed);
+  for (const auto& writer : writers_) {
+    progress += writer->state().writes.load(std::memory_order_relaxed);
+    progress += writer->state().reads.load(std::memory_order_relaxed);
+  }
   return progress;
 }
 

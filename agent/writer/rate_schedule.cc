@@ -212,4 +212,50 @@ v1::Distribution NotIssuedAges(const RateSchedule& schedule, uint64_t from, uint
   return ages;
 }
 
+v1::Distribution ChosenNotIssuedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns,
+                                     const ChosenWrites& chosen) {
+  constexpr uint64_t kSummedOneByOne = 1 << 16;
+  const uint64_t count = from < to ? chosen.Count(from, to) : 0;
+  if (count == 0) return {};
+  const auto age_of = [&](uint64_t write) { return static_cast<uint64_t>(end_ns - schedule.DueAt(write)); };
+  const v1::Distribution all = NotIssuedAges(schedule, from, to, end_ns);
+  v1::Distribution ages;
+  ages.set_count(count);
+  uint64_t oldest = from;
+  while (chosen.Count(oldest, oldest + 1) == 0) ++oldest;
+  uint64_t youngest = to - 1;
+  while (chosen.Count(youngest, youngest + 1) == 0) --youngest;
+  ages.set_min_ns(age_of(youngest));
+  ages.set_max_ns(age_of(oldest));
+  absl::uint128 sum = 0;
+  if (to - from <= kSummedOneByOne) {
+    for (uint64_t write = from; write < to; ++write) {
+      if (chosen.Count(write, write + 1) > 0) sum += age_of(write);
+    }
+  } else {
+    const absl::uint128 sum_of_all = absl::MakeUint128(all.sum_ns_high(), all.sum_ns());
+    sum = sum_of_all / (to - from) * count;
+    sum = std::clamp(sum, absl::uint128(count) * ages.min_ns(), absl::uint128(count) * ages.max_ns());
+  }
+  ages.set_sum_ns(absl::Uint128Low64(sum));
+  ages.set_sum_ns_high(absl::Uint128High64(sum));
+  v1::SparseHistogram& sparse = *ages.mutable_histogram();
+  sparse.set_clamped(chosen.Count(from, from + all.histogram().clamped()));
+  // Each bucket holds consecutive writes; the youngest come first.
+  uint32_t index = 0;
+  uint32_t previous = 0;
+  uint64_t end = to;
+  for (int i = 0; i < all.histogram().count_size(); ++i) {
+    index += all.histogram().index_delta(i);
+    const uint64_t first = end - all.histogram().count(i);
+    if (const uint64_t in_bucket = chosen.Count(first, end); in_bucket > 0) {
+      sparse.add_index_delta(index - previous);
+      sparse.add_count(in_bucket);
+      previous = index;
+    }
+    end = first;
+  }
+  return ages;
+}
+
 }  // namespace plimsoll

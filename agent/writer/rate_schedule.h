@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -154,5 +155,17 @@ class RateSchedule {
 // 2^24 of `most_summed`. The sum of more than that is accurate to 0.01 %.
 v1::Distribution NotIssuedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns,
                                uint64_t most_summed = uint64_t{1} << 24);
+
+// Chooses some of the writes: `below` returns how many of those with numbers below the given one are chosen.
+struct ChosenWrites {
+  std::function<uint64_t(uint64_t number)> below;
+
+  uint64_t Count(uint64_t from, uint64_t to) const { return below(to) - below(from); }
+};
+
+// As NotIssuedAges, of the chosen writes alone. Their sum is exact up to 2^16 writes in [from, to), and beyond that
+// their share of the sum of all.
+v1::Distribution ChosenNotIssuedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns,
+                                     const ChosenWrites& chosen);
 
 }  // namespace plimsoll

@@ -139,13 +139,10 @@ absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_si
   } else if (!own_loads) {
     PLIMSOLL_RETURN_IF_ERROR(CheckBlock(step.block_size_bytes(), file_size_bytes));
   }
-  const bool reads = step.read_percent() > 0;
-  if (step.read_percent() > 100) return Bad("read_percent must be 0 to 100");
-  if (reads && ReadOperationOf(step) == kWriteOperation) return Bad("a step that reads must measure reads");
   if (step.random_order() && !step.size_mix().empty()) {
     return Bad("random_order needs one block size; the step has size_mix");
   }
-  if (own_loads && (reads || step.random_order())) {
+  if (own_loads && (step.read_percent() > 0 || step.random_order())) {
     return Bad("a step of a placement takes neither read_percent nor random_order");
   }
   if (own_loads && (step.has_rate_per_second() || step.qm() > 0)) {
@@ -226,7 +223,8 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   if (!workload.has_arrival()) setup.workload.set_arrival(v1::ARRIVAL_ALIGNED);
   setup.trace = plan.log().trace();
   setup.parts = plan.log().steps(0).operations_size() > static_cast<int>(kSyncOperation);
-  setup.read_operation = ReadOperationOf(plan.log().steps(0));
+  setup.operations = plan.log().steps(0).operations();
+  setup.read_operation = ReadOperationOf(plan.log().steps(0)).value_or(kMainOperation);
   setup.stall_ns = plan.log().stall_ns();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
@@ -239,11 +237,8 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
 
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
   v1::LogStep spec = add.spec();
-  v1::LogStep measured;
-  if (parts) MeasureParts(measured);
-  if (read_operation != kWriteOperation) MeasureReads(measured);
-  if (spec.operations().empty()) *spec.mutable_operations() = measured.operations();
-  if (std::max(spec.operations_size(), 1) != std::max(measured.operations_size(), 1)) return Bad(kOneListOfOperations);
+  if (spec.operations().empty()) *spec.mutable_operations() = operations;
+  if (spec.operations_size() != operations.size()) return Bad(kOneListOfOperations);
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(spec, !queue_managers.empty(), workload.file_size_bytes(), frame_interval_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckLoad(spec, workload.qm(), workload.delay_ns()));
   const Step step = MakeStep(*this, add.step(), spec);

@@ -48,9 +48,10 @@ struct WorkSetup {
   // parameters before it starts (LoopOf, TallyOf).
   v1::LogWorkload workload;
   bool trace = false;
-  // Measure the parts of each write where a sync follows it, in all steps: the first one of the plan asks for it.
+  // Operations that all steps measure: the list of the plan's first step. `parts`: the list has the parts of a write.
+  google::protobuf::RepeatedPtrField<v1::Operation> operations;
   bool parts = false;
-  // Place of the reads in the steps' list of operations; kWriteOperation: the list has no reads.
+  // Place of the read in `operations`; kMainOperation also where there is none.
   uint32_t read_operation = 0;
   int64_t stall_ns = 0;  // 0: stalls are not reported
   uint32_t seed = 0;

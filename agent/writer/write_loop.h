@@ -48,10 +48,11 @@ struct WriteLoopParams {
 // Env is the world: a template parameter so that the real one costs no virtual call and a test's one can script it.
 //   int64_t Now()                          CLOCK_MONOTONIC
 //   int64_t Write(extent, offset_bytes, const std::byte*, size_bytes)   bytes written, or -errno
-//   int64_t Read(extent, offset_bytes, std::byte*, size_bytes)          bytes read, or -errno; not needed if no step
-//   reads int Sync(extent)                       0, or -errno void SleepUntil(int64_t)               one sleep, as long
-//   as asked void AwaitRoom()                       a short sleep while the recorder drains the ring void
-//   AwaitPlace(uint64_t sequence)     only in worlds where the place of a block may still be needed: waits, before
+//   int64_t Read(extent, offset_bytes, std::byte*, size_bytes)          bytes read, or -errno; only where a step reads
+//   int Sync(extent)                       0, or -errno
+//   void SleepUntil(int64_t)               one sleep, as long as asked
+//   void AwaitRoom()                       a short sleep while the recorder drains the ring
+//   void AwaitPlace(uint64_t sequence)     only in worlds where the place of a block may still be needed: waits, before
 //                                          the write's clock, until it may be overwritten or the control stops it
 //   void Yield()                           once, after the first write: gives the thread all its CPUs back where it was
 //                                          pinned for the start, and lets the others that start now go first
@@ -97,7 +98,7 @@ struct Counts {
 
   void Take(const Sample& sample, uint64_t block_bytes, WriterState& state) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
-    if (operations == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
+    if (writes == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
     ++operations;
     ++writes;
     bytes += block_bytes;
@@ -112,11 +113,11 @@ struct Counts {
     }
   }
 
-  // Counts a read. Only this thread stores the cells.
+  // Counts a read of a step that writes as well. Only this thread stores the cells.
   [[gnu::noinline]] void TakeRead(const Sample& sample, uint64_t block_bytes, WriterState& state) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
-    if (operations == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
     ++operations;
+    if (state.reads.load(kRelaxed) == 0) state.read_first_start_ns.store(sample.start_ns, kRelaxed);
     const auto add = [](std::atomic<uint64_t>& cell, uint64_t more) {
       cell.store(cell.load(kRelaxed) + more, kRelaxed);
     };
@@ -257,8 +258,8 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
                                     std::memory_order_relaxed);
     }
     const auto latency_ns = static_cast<uint64_t>(now_ns - start_ns);
-    Sample sample{start_ns, latency_ns, kWriteOperation, block.size};
-    if (is_write) [[likely]] {
+    Sample sample{start_ns, latency_ns, kMainOperation, block.size};
+    if (is_write || params.access->read_operation() == kMainOperation) [[likely]] {
       counts.Take(sample, block.bytes, state);
       if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
     } else {

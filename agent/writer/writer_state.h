@@ -18,7 +18,7 @@ class Sample {
   Sample() = default;
   // `latency_ns`: of the system call(s). `operation`: its place in the step's list, below 32. `size`: place of its size
   // in the step's list, below 2,048. Costs a comparison, two shifts and two ors.
-  Sample(int64_t start, uint64_t latency_ns, uint32_t operation = kWriteOperation, uint32_t size = 0)
+  Sample(int64_t start, uint64_t latency_ns, uint32_t operation = kMainOperation, uint32_t size = 0)
       : start_ns(start),
         packed_(std::min(latency_ns, kLongestLatencyNs) | uint64_t{size} << kSizeShift |
                 uint64_t{operation} << kOperationShift) {}
@@ -160,12 +160,13 @@ struct WriterState {
   PartCount write_call;
   PartCount sync;
 
-  // The writer's own count of its reads, with the same guarantees. first_start_ns, last_end_ns and the backlog cover
-  // reads as well.
+  // The writer's own count of its reads beside writes, with the guarantees of its count of writes. last_end_ns and the
+  // backlog cover reads and writes.
   std::atomic<uint64_t> reads{0};
   std::atomic<uint64_t> read_bytes{0};
   std::atomic<uint64_t> read_latency_sum_ns{0};
   std::atomic<uint64_t> read_latency_max_ns{0};
+  std::atomic<int64_t> read_first_start_ns{0};
 
   // How the loop ended. Valid when `finished` was seen (acquire); the writer does not touch this object after it.
   LoopEnd end = LoopEnd::kRanToEnd;
@@ -188,6 +189,7 @@ struct WriterState {
     }
     extent.store(0, std::memory_order_relaxed);
     first_start_ns.store(0, std::memory_order_relaxed);
+    read_first_start_ns.store(0, std::memory_order_relaxed);
     last_end_ns.store(0, std::memory_order_relaxed);
     end = LoopEnd::kRanToEnd;
     failure = {};

@@ -173,11 +173,11 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       interval_end_ns_(params.times.EndOf(interval_)),
       places_(params_.layout, params_.first_block, params_.access ? &*params_.access : nullptr),
       previous_end_ns_(params.times.start_ns()),
-      write_(SizesOf(params.mix), params.measure_parts),
+      main_(SizesOf(params.mix), params.measure_parts),
       parts_(params.measure_parts ? kSyncOperation : 0),
       stalls_(params.reported_from_ns > 0 ? params.reported_from_ns : params.stall_ns, params.schedule,
               params.times.interval_ns()) {
-  if (params.access && params.access->read_operation() != kWriteOperation) {
+  if (params.access && params.access->read_operation() != kMainOperation) {
     read_.emplace(SizesOf(params.mix), /*parts=*/false);
   }
 }
@@ -217,7 +217,7 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
   while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
   // Regular intervals beyond the stop, and the closing one, only where an operation completed in them or there is a
   // stall to report.
-  const bool any = write_.figures().count() > 0 || (read_ && read_->figures().count() > 0);
+  const bool any = main_.figures().count() > 0 || (read_ && read_->figures().count() > 0);
   if (any || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
   done_ = true;
 }
@@ -241,7 +241,7 @@ void WriterTally::WatchTheEnd() {
 
 void WriterTally::Take(const Sample& sample) {
   const uint64_t number = ++taken_;
-  const bool is_write = sample.operation() == kWriteOperation;
+  const bool is_main = sample.operation() == kMainOperation;
   WholeTally::Taken taken{.sample = sample, .bytes = BytesOf(sample), .due_ns = DueAt(number), .warmup = interval_ < 0};
   taken.place = places_.Take(taken.bytes);
   // Relaxed: nothing else is read through it.
@@ -253,11 +253,11 @@ void WriterTally::Take(const Sample& sample) {
   between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
   previous_end_ns_ = sample.end_ns();
 
-  const bool in_parts = is_write && !parts_.empty();
+  const bool in_parts = is_main && !parts_.empty();
   const Sample call(sample.start_ns, static_cast<uint64_t>(in_parts ? sync_.start_ns - sample.start_ns : 0),
                     kWriteCallOperation);
   taken.call_ns = call.latency_ns();
-  WholeTally& tally = is_write || !read_ ? write_ : *read_;
+  WholeTally& tally = is_main || !read_ ? main_ : *read_;
   const uint64_t seq = tally.Take(taken);
   if (in_parts) {
     parts_[kWriteCallOperation - 1].Take(seq, call, taken.place, taken.due_ns);
@@ -298,14 +298,16 @@ v1::Frame& WriterTally::AddFrame(const OperationTally& tally, uint32_t operation
 
 void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, RepeatedPtrField<v1::Frame>& frames) {
   const auto set = [this](const SlowestWrites::Entry& entry, v1::WriteSample& reported) { SetSample(entry, reported); };
-  v1::Frame& frame = AddFrame(write_.figures(), kWriteOperation, now_ns, frames);
-  const uint64_t writes = write_.figures().count();
+  v1::Frame& frame = AddFrame(main_.figures(), kMainOperation, now_ns, frames);
+  const uint64_t writes = main_.figures().count();
   const uint64_t reads = read_ ? read_->figures().count() : 0;
   frame.set_between_ns(between_ns_);
-  if (write_.figures().first_seq() == 1 && params_.schedule) {
-    frame.set_first_phase_ns(write_.figures().first_due_ns() - params_.times.start_ns());
-  }
-  write_.Report(params_.schedule.has_value(), set, frame);
+  const auto set_phase = [this](const OperationTally& figures, v1::Frame& of) {
+    if (!params_.schedule || figures.first_seq() != 1) return;
+    of.set_first_phase_ns(figures.first_due_ns() - params_.times.start_ns());
+  };
+  set_phase(main_.figures(), frame);
+  main_.Report(params_.schedule.has_value(), set, frame);
   stalls_.Report(frame.closing() ? std::numeric_limits<int64_t>::max() : interval_end_ns_, frame);
   if (next_start_ns) stalls_.ReportGrowing(interval_end_ns_, {taken_ + 1, DueAt(taken_ + 1), *next_start_ns}, frame);
   // Counted before the sample that waited was pushed: what a drained sample waited for is seen here.
@@ -323,6 +325,7 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
   }
   if (read_ && (!closing || reads > 0)) {
     v1::Frame& read = AddFrame(read_->figures(), params_.access->read_operation(), now_ns, frames);
+    set_phase(read_->figures(), read);
     read_->Report(params_.schedule.has_value(), set, read);
   }
   OpenNext();
@@ -353,7 +356,7 @@ v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
   return totals;
 }
 
-void WriterTally::AddMoreTotals(v1::StepDone& done) const {
+void WriterTally::AddMoreTotals(int64_t measured_end_ns, v1::StepDone& done) const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   if (read_) {
     v1::WriterTotals& reads = *done.add_writers();
@@ -363,6 +366,8 @@ void WriterTally::AddMoreTotals(v1::StepDone& done) const {
     reads.set_bytes(state_.read_bytes.load(kRelaxed));
     reads.set_latency_sum_ns(state_.read_latency_sum_ns.load(kRelaxed));
     reads.set_latency_max_ns(state_.read_latency_max_ns.load(kRelaxed));
+    reads.set_first_start_ns(state_.read_first_start_ns.load(kRelaxed));
+    if (params_.schedule) SetNotIssued(measured_end_ns, reads);
   }
   if (!params_.measure_parts) return;
   for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {
@@ -378,15 +383,16 @@ void WriterTally::AddMoreTotals(v1::StepDone& done) const {
 
 void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const {
   const RateSchedule& schedule = *params_.schedule;
-  const uint64_t completed = totals.writes() + state_.reads.load(std::memory_order_relaxed);
+  const uint64_t completed =
+      state_.writes.load(std::memory_order_relaxed) + state_.reads.load(std::memory_order_relaxed);
   // An operation that failed was started.
   const uint64_t started = completed + (state_.end == LoopEnd::kFailed ? 1 : 0);
   const uint64_t due_end = schedule.DueBefore(measured_end_ns);
   const uint64_t due_before = schedule.DueBefore(params_.times.measured_start_ns());
   const uint64_t first = std::max(started, due_before);
-  totals.set_due(due_end - std::min(due_before, due_end));
-  *totals.mutable_not_issued_age() = NotIssuedAges(schedule, first, due_end, measured_end_ns);
-  totals.set_not_issued(totals.not_issued_age().count());
+  const bool main = totals.operation() == kMainOperation;
+  if (main) totals.set_due(due_end - std::min(due_before, due_end));
+  SetNotIssuedOf(main, first, due_end, measured_end_ns, totals);
   // The first of them would have been started then; the others wait for no longer on the generator's account.
   int64_t prompt_start_ns = std::max(schedule.DueAt(first), prompt_end_ns_);
   if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
@@ -398,6 +404,22 @@ void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals
   if (totals.not_issued() == 0) return;
   delay.set_max_ns(static_cast<uint64_t>(std::max<int64_t>(measured_end_ns - prompt_start_ns, 0)));
   if (delay.max_ns() > kPromptStartNs) delay.set_late_writes(totals.not_issued());
+}
+
+void WriterTally::SetNotIssuedOf(bool main, uint64_t from, uint64_t to, int64_t measured_end_ns,
+                                 v1::WriterTotals& totals) const {
+  const RateSchedule& schedule = *params_.schedule;
+  if (read_) {
+    const Access& access = *params_.access;
+    const ChosenWrites chosen{[main, &access](uint64_t number) {
+      const uint64_t reads = access.ReadsBelow(number);
+      return main ? number - reads : reads;
+    }};
+    *totals.mutable_not_issued_age() = ChosenNotIssuedAges(schedule, from, to, measured_end_ns, chosen);
+  } else {
+    *totals.mutable_not_issued_age() = NotIssuedAges(schedule, from, to, measured_end_ns);
+  }
+  totals.set_not_issued(totals.not_issued_age().count());
 }
 
 namespace {
@@ -524,7 +546,7 @@ v1::StepDone StepRecorder::Finish(const std::string& reason) const {
   const int64_t measured_end_ns = stopped ? std::min(times_.end_ns(), control_.stop_at_ns()) : times_.end_ns();
   for (const auto& writer : writers_) {
     *done.add_writers() = writer->tally.Totals(measured_end_ns);
-    writer->tally.AddMoreTotals(done);
+    writer->tally.AddMoreTotals(measured_end_ns, done);
   }
   if (!failed_.empty()) {
     done.set_stopped(failed_);

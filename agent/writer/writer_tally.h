@@ -87,10 +87,11 @@ class SlowestWrites {
     int64_t time_ns = 0;
   };
 
-  // Writes must be offered in the order of their sequence numbers.
+  // Whether an operation that took `time_ns` is among the slowest so far.
+  bool Keeps(int64_t time_ns) const { return time_ns > floor_ns_; }
+  // Operations must be offered in the order of their sequence numbers.
   void Offer(const Entry& entry) {
-    if (entry.time_ns > floor_ns_) [[unlikely]]
-      Insert(entry);
+    if (Keeps(entry.time_ns)) Insert(entry);
   }
 
   // Calls `use(const Entry&)` for those with sequence numbers from `seq` on, in that order.
@@ -256,8 +257,9 @@ class WholeTally {
     const uint64_t seq = ++taken_;
     figures_.Take(seq, sample, taken.place, taken.due_ns);
     bytes_ += taken.bytes;
-    if (!taken.warmup) {
-      slowest_.Offer({seq, sample, taken.place, taken.due_ns, static_cast<int64_t>(sample.latency_ns())});
+    const auto latency_ns = static_cast<int64_t>(sample.latency_ns());
+    if (slowest_.Keeps(latency_ns) && !taken.warmup) [[unlikely]] {
+      slowest_.Offer({seq, sample, taken.place, taken.due_ns, latency_ns});
     }
     if (taken.traced) {
       trace_.Add(sample.start_ns, sample.latency_ns(), sample.size(), std::min(taken.call_ns, sample.latency_ns()));
@@ -269,7 +271,9 @@ class WholeTally {
   // Takes the response time of the last operation, and how long the load generator delayed its end.
   void TakeResponse(const Taken& taken, int64_t response_ns, uint64_t delay_ns) {
     response_.Record(static_cast<uint64_t>(response_ns));
-    if (!taken.warmup) slowest_responses_.Offer({taken_, taken.sample, taken.place, taken.due_ns, response_ns});
+    if (slowest_responses_.Keeps(response_ns) && !taken.warmup) [[unlikely]] {
+      slowest_responses_.Offer({taken_, taken.sample, taken.place, taken.due_ns, response_ns});
+    }
     max_start_delay_ns_ = std::max(max_start_delay_ns_, delay_ns);
     if (delay_ns > kPromptStartNs) ++late_;
   }
@@ -356,7 +360,7 @@ class WriterTally {
   // was stopped.
   v1::WriterTotals Totals(int64_t measured_end_ns) const;
   // Adds the writer's own counts of the parts of its writes, and of its reads.
-  void AddMoreTotals(v1::StepDone& done) const;
+  void AddMoreTotals(int64_t measured_end_ns, v1::StepDone& done) const;
 
  private:
   void Take(const Sample& sample);
@@ -369,12 +373,14 @@ class WriterTally {
   void OpenNext();
   void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& reported) const;
-  bool IsPart(uint32_t operation) const { return operation != kWriteOperation && operation <= parts_.size(); }
+  bool IsPart(uint32_t operation) const { return operation != kMainOperation && operation <= parts_.size(); }
   uint64_t BytesOf(const Sample& sample) const {
     return params_.mix ? params_.mix->bytes(sample.size()) : params_.layout.block_bytes();
   }
   void WatchTheEnd();
   void SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const;
+  // Sets how many of the step's main operations, or else of its reads beside them, were not issued, and their ages.
+  void SetNotIssuedOf(bool main, uint64_t from, uint64_t to, int64_t measured_end_ns, v1::WriterTotals& totals) const;
 
   const TallyParams params_;
   WriterState& state_;
@@ -392,8 +398,9 @@ class WriterTally {
   uint64_t ring_full_waits_cut_ = 0;
   uint64_t ring_full_wait_cut_ns_ = 0;
 
-  // The open frame: writes, their parts by operation number, and reads if the step has any.
-  WholeTally write_;
+  // The open frame: the step's main operation, the parts of its writes by operation, and the reads of a step that
+  // writes as well.
+  WholeTally main_;
   std::vector<OperationTally> parts_;
   std::optional<WholeTally> read_;
   // The sync of the write that comes next.

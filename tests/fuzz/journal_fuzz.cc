@@ -145,7 +145,7 @@ void TryExport(const RunIndex& index, const Export& run) {
   Require(done.ok() || OneLine(done.status()), "an error of several lines");
 }
 
-void TryExports(const std::string& path, uint64_t measured_writes) {
+void TryExports(const std::string& path, uint64_t measured_operations) {
   const absl::StatusOr<std::unique_ptr<RunIndex>> index = RunIndex::Read(path);
   if (!index.ok()) {
     Require(OneLine(index.status()), "an error of several lines");
@@ -158,7 +158,7 @@ void TryExports(const std::string& path, uint64_t measured_writes) {
     auto stream = WriteStream::Open(of, measured);
     Require(stream.ok(), "a stream opens once and not twice");
     auto done = ExportCsv(of, measured, **stream, output);
-    Require(!done.ok() || *done <= measured_writes, "more writes are exported than reported");
+    Require(!done.ok() || *done <= measured_operations, "more writes and reads are exported than reported");
     return ExportCsv(of, filter, writes, output);
   });
   TryExport(of,
@@ -198,7 +198,7 @@ void TryJournal(const uint8_t* data, size_t size) {
   }
   TryOutputs(report);
   TryIntervals(records);
-  TryExports(file.path(), sums.writes());
+  TryExports(file.path(), sums.writes() + sums.reads());
 }
 
 }  // namespace

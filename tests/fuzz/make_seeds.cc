@@ -70,6 +70,12 @@ void MakeJournals() {
   run.hosts[1].pauses = {{0, 300 * kNsPerMs, 500 * kNsPerMs}};
   KeepJournal("rate_coalesced_paused", run, true);
   run = SmallRun();
+  run.read_percent = 40;
+  run.criteria = {"read_p99<10ms", "read_iops>=1"};
+  run.hosts[0].coalesce = 3;
+  run.hosts[0].reads_first = 2;
+  KeepJournal("mixed", run, true);
+  run = SmallRun();
   run.hosts.resize(1);
   run.hosts[0].steps = {{tests::ClosedLoop(
       run.duration_ns, 1'000,
@@ -251,8 +257,18 @@ void MakeSessions() {
   buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_direct(v1::DIRECT_MODE_OFF);
   buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
   for (v1::LogStep& step : *buffered.mutable_prepare()->mutable_plan()->mutable_log()->mutable_steps()) {
-    MeasureParts(step);
+    SetOperations(/*parts=*/true, step);
   }
+  const auto reading = [](v1::ControllerMessage message, uint32_t read_percent) {
+    for (v1::LogStep& step : *message.mutable_prepare()->mutable_plan()->mutable_log()->mutable_steps()) {
+      step.set_read_percent(read_percent);
+      step.set_random_order(true);
+      SetOperations(/*parts=*/false, step);
+    }
+    return message;
+  };
+  const v1::ControllerMessage mixed = reading(prepare, 40);
+  const v1::ControllerMessage only_reads = reading(prepare, kOnlyReads);
   v1::ControllerMessage short_lease = prepare;
   short_lease.mutable_prepare()->mutable_plan()->set_lease_ns(4 * kNsPerMs);
 
@@ -272,6 +288,8 @@ void MakeSessions() {
   keep("broken", {prepare, Arm(0)}, 0);
   keep("rated", {rated, Arm(0), Arm(1), release});
   keep("buffered", {buffered, Arm(0), stop_trace, Arm(1), release});
+  keep("mixed", {mixed, Arm(0), Arm(1), release});
+  keep("only_reads", {only_reads, Arm(0), Arm(1), release});
   keep("link_outside", {outside});
   keep("up_and_outside", {up});
   keep("taken", {taken, Arm(0)});

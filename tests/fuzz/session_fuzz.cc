@@ -210,8 +210,9 @@ class Listener {
     for (const std::string& block : frame.trace()) {
       Require(DecodeTrace(block, writes).ok(), "a trace that does not unpack");
     }
-    // The parts of a write have no trace.
-    const uint64_t traced = frame.operation() == kWriteOperation ? frame.latency().count() : 0;
+    // The parts of a write have neither bytes nor a trace.
+    const bool is_part = frame.operation() != kMainOperation && frame.bytes() == 0;
+    const uint64_t traced = is_part ? 0 : frame.latency().count();
     Require(writes.size() + frame.untraced_writes() == traced, "a trace that lacks a write",
             [&] { return frame.DebugString(); });
     Sums& sums = frames_[{frame.step(), frame.qm(), frame.operation()}];

@@ -46,7 +46,7 @@ TEST_F(LogWorkTest, PreparesExtentsOfTheAskedSizeAndRemovesThem) {
 TEST_F(LogWorkTest, AStepThatReadsReadsWhatWasFilledAndCountsItApart) {
   step().set_read_percent(40);
   step().set_random_order(true);
-  MeasureReads(step());
+  SetOperations(/*parts=*/false, step());
   CreateAndPrepare();
   ASSERT_FALSE(ArmIn(kSoon).late());
   const v1::StepDone done = sink_.NextDone();
@@ -73,6 +73,37 @@ TEST_F(LogWorkTest, AStepThatReadsReadsWhatWasFilledAndCountsItApart) {
     EXPECT_EQ((bytes[{qm, 1}]), reads * 4096);
     EXPECT_EQ((totals[{qm, 1}]).bytes(), reads * 4096);
   }
+}
+
+TEST_F(LogWorkTest, AStepThatOnlyReadsWritesNothing) {
+  step().set_read_percent(kOnlyReads);
+  step().set_random_order(true);
+  SetOperations(/*parts=*/false, step());
+  CreateAndPrepare();
+  std::map<std::string, std::filesystem::file_time_type> written;
+  for (const uint32_t qm : {1U, 2U}) {
+    for (const uint32_t extent : {0U, 1U}) {
+      const std::string path = ExtentPath(qm, extent);
+      written[path] = std::filesystem::last_write_time(path);
+    }
+  }
+  ASSERT_FALSE(ArmIn(kSoon).late());
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_EQ(done.stopped(), "");
+  EXPECT_THAT(sink_.Faults(), IsEmpty());
+  ASSERT_EQ(done.writers_size(), 2) << "the reads are the main operation";
+  for (const v1::WriterTotals& totals : done.writers()) {
+    EXPECT_EQ(totals.operation(), kMainOperation);
+    EXPECT_GT(totals.writes(), 0U);
+    EXPECT_EQ(totals.bytes(), totals.writes() * 4096);
+    uint64_t reads = 0;
+    for (const v1::Frame& frame : sink_.Frames()) {
+      EXPECT_EQ(frame.operation(), kMainOperation);
+      reads += frame.qm() == totals.qm() ? frame.latency().count() : 0;
+    }
+    EXPECT_EQ(reads, totals.writes());
+  }
+  for (const auto& [path, time] : written) EXPECT_EQ(std::filesystem::last_write_time(path), time) << path;
 }
 
 TEST_F(LogWorkTest, LeavesTheFilesOnRequest) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "agent/writer/access_order.h"
 #include "agent/writer/rate_schedule.h"
 #include "common/histogram.h"
 #include "common/units.h"
@@ -61,6 +62,29 @@ TEST(NotIssuedAges, OfRandomArrivalsAreThoseOfTheWritesOneByOne) {
     ASSERT_EQ(NotIssuedAges(schedule, from, to, end_ns).ShortDebugString(),
               OneByOne(schedule, from, to, end_ns).ShortDebugString())
         << "rate " << rate << ", writes " << from << " to " << to << ", end " << end_ns;
+  }
+}
+
+TEST(NotIssuedAges, OfChosenWritesAreThoseOfTheChosenOnesOneByOne) {
+  const uint64_t seed = tests::RandomSeed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    const RateSchedule schedule(static_cast<int64_t>(random() % 1'000'000'000),
+                                static_cast<double>(1 + random() % 9'999));
+    const Access access(/*random=*/false, static_cast<uint32_t>(1 + random() % 99), /*read_operation=*/1,
+                        {static_cast<uint32_t>(random()), 0, 1});
+    const uint64_t from = random() % 10'000;
+    const uint64_t to = from + random() % 1'000;
+    const int64_t end_ns = schedule.DueAt(to) + 1;
+    const ChosenWrites reads{[&access](uint64_t number) { return access.ReadsBelow(number); }};
+    Histogram ages;
+    for (uint64_t number = from; number < to; ++number) {
+      if (access.Reads(number)) ages.Record(static_cast<uint64_t>(end_ns - schedule.DueAt(number)));
+    }
+    const v1::Distribution expected = ages.count() == 0 ? v1::Distribution() : ages.ToProto();
+    ASSERT_EQ(ChosenNotIssuedAges(schedule, from, to, end_ns, reads).ShortDebugString(), expected.ShortDebugString())
+        << "writes " << from << " to " << to;
   }
 }
 

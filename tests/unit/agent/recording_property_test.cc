@@ -1,10 +1,16 @@
 // The writer's loop and the recorder together, interleaved at random moments under a clock that the test moves: no
-// write is ever lost, counted twice, or counted in another interval than the one in which it completed.
+// write or read is ever lost, counted twice, or counted in another interval than the one in which it completed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <random>
+#include <vector>
 
 #include "agent/writer/writer_tally.h"
 #include "common/algorithm.h"
@@ -26,8 +32,26 @@ struct Scenario {
   TallyParams tally;
 };
 
+// Place of the read in the list of operations of a step that reads and writes.
+constexpr uint32_t kReadOperation = 1;
+
+// Returns nothing (a log) in most cases; otherwise half of the operations read, or all.
+std::optional<Access> RandomAccess(std::mt19937_64& random) {
+  const bool in_random_order = random() % 2 == 0;
+  const Access::Key key{static_cast<uint32_t>(random()), 0, 1};
+  switch (random() % 6) {
+    case 0:
+    case 1:
+      return Access(in_random_order, 50, kReadOperation, key);
+    case 2:
+      return Access(in_random_order, kOnlyReads, kMainOperation, key);
+    default:
+      return std::nullopt;
+  }
+}
+
 // All times are multiples of `grain_ns`: with a coarse one many writes end exactly on a boundary.
-Scenario RandomScenario(std::mt19937_64& random, int64_t grain_ns) {
+Scenario RandomScenario(std::mt19937_64& random, int64_t grain_ns, std::byte* read_buffer) {
   const auto grained = [&](int64_t ns) { return (ns + grain_ns - 1) / grain_ns * grain_ns; };
   const uint64_t block = 4096;
   const ExtentLayout layout(block * (1 + random() % 5), static_cast<uint32_t>(1 + random() % 3), block);
@@ -38,8 +62,11 @@ Scenario RandomScenario(std::mt19937_64& random, int64_t grain_ns) {
   std::optional<RateSchedule> schedule;
   if (random() % 3 == 0) schedule.emplace(kStartNs, 50.0 + static_cast<double>(random() % 5000));
   const int64_t delay = !schedule && random() % 4 == 0 ? static_cast<int64_t>(random() % 3'000'000) : 0;
+  const std::optional<Access> access = RandomAccess(random);
   return {{.epoch = 1,
            .layout = layout,
+           .access = access,
+           .read_buffer = read_buffer,
            .start_ns = kStartNs,
            .end_ns = times.end_ns(),
            .delay_ns = delay,
@@ -49,23 +76,43 @@ Scenario RandomScenario(std::mt19937_64& random, int64_t grain_ns) {
            .qm = 1,
            .times = times,
            .layout = layout,
+           .access = access,
            .schedule = schedule,
            .trace = true,
            .delay_ns = delay,
            .stall_ns = random() % 4 == 0 ? 0 : grained(static_cast<int64_t>(1'000'000 + random() % 20'000'000))}};
 }
 
-// What the frames say, against what was done.
-void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
-           const RepeatedPtrField<v1::Frame>& frames, const v1::WriterTotals& totals) {
+std::vector<Sample> OnlyOf(const std::vector<Sample>& samples, uint32_t operation) {
+  std::vector<Sample> only;
+  std::ranges::copy_if(samples, std::back_inserter(only),
+                       [operation](const Sample& sample) { return sample.operation() == operation; });
+  return only;
+}
+
+RepeatedPtrField<v1::Frame> OnlyOf(const RepeatedPtrField<v1::Frame>& frames, uint32_t operation) {
+  RepeatedPtrField<v1::Frame> only;
+  for (const v1::Frame& frame : frames) {
+    if (frame.operation() == operation) *only.Add() = frame;
+  }
+  return only;
+}
+
+// What the frames of all operations add up to.
+struct Told {
+  // Time in the operations of the measured part and between them, and the end of the last one.
+  int64_t accounted_ns = 0;
+  int64_t end_ns = 0;
+  uint64_t waits = 0;
+  uint64_t wait_ns = 0;
+};
+
+// Checks the frames of one kind of operations against what was done, and adds them to `told`.
+void CheckFrames(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
+                 const RepeatedPtrField<v1::Frame>& frames, Told& told) {
   std::map<int32_t, std::vector<Sample>> by_interval;
   for (const Sample& sample : truth) by_interval[run.tally.times.IntervalOf(sample.end_ns())].push_back(sample);
 
-  int64_t measured_latency_ns = 0;
-  int64_t measured_between_ns = 0;
-  int64_t measured_end_ns = run.tally.times.measured_start_ns();
-  uint64_t waits = 0;
-  uint64_t wait_ns = 0;
   uint64_t next_seq = 1;
   int32_t expected = run.tally.times.first_interval();
   for (const v1::Frame& frame : frames) {
@@ -89,21 +136,31 @@ void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Samp
       ASSERT_EQ(frame.last_end_ns(), wanted.back().end_ns());
     }
     next_seq += wanted.size();
-    waits += frame.ring_full_waits();
-    wait_ns += frame.ring_full_wait_ns();
-    if (frame.first_interval() >= 0 && !wanted.empty()) {
-      measured_latency_ns += static_cast<int64_t>(frame.latency().sum_ns());
-      measured_between_ns += frame.between_ns();
-      measured_end_ns = frame.last_end_ns();
+    told.waits += frame.ring_full_waits();
+    told.wait_ns += frame.ring_full_wait_ns();
+    if (frame.first_interval() >= 0) {
+      told.accounted_ns += static_cast<int64_t>(frame.latency().sum_ns()) + frame.between_ns();
+      if (!wanted.empty()) told.end_ns = std::max(told.end_ns, frame.last_end_ns());
     }
     by_interval.erase(frame.first_interval());
   }
   for (const auto& [interval, samples] : by_interval) ASSERT_TRUE(samples.empty()) << "no frame for " << interval;
-  ASSERT_EQ(measured_latency_ns + measured_between_ns, measured_end_ns - run.tally.times.measured_start_ns());
-  ASSERT_EQ(totals.writes(), truth.size());
-  ASSERT_EQ(totals.ring_full_waits(), waits);
-  ASSERT_EQ(totals.ring_full_wait_ns(), wait_ns);
-  ASSERT_EQ(totals.writes(), writer.env.calls.size());
+}
+
+// Checks all frames and the totals against what was done.
+void Check(const Scenario& run, const FakeWriter& writer, const std::vector<Sample>& truth,
+           const RepeatedPtrField<v1::Frame>& frames, const v1::WriterTotals& totals) {
+  Told told{.end_ns = run.tally.times.measured_start_ns()};
+  for (const uint32_t operation : {kMainOperation, kReadOperation}) {
+    ASSERT_NO_FATAL_FAILURE(CheckFrames(run, writer, OnlyOf(truth, operation), OnlyOf(frames, operation), told));
+  }
+  ASSERT_EQ(told.accounted_ns, told.end_ns - run.tally.times.measured_start_ns());
+  const size_t reads = OnlyOf(truth, kReadOperation).size();
+  ASSERT_EQ(totals.writes(), truth.size() - reads);
+  ASSERT_EQ(writer.state.reads.load(), reads);
+  ASSERT_EQ(totals.ring_full_waits(), told.waits);
+  ASSERT_EQ(totals.ring_full_wait_ns(), told.wait_ns);
+  ASSERT_EQ(truth.size(), writer.env.calls.size());
 }
 
 // The intervals in which the writer stood, by their definition.
@@ -266,10 +323,11 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   const auto source = FakeWriter::MakeSource({4096});
+  std::array<std::byte, 4096> read_buffer{};
   for (int round = 0; round < 10'000; ++round) {
     SCOPED_TRACE(round);
     const int64_t grain_ns = random() % 2 == 0 ? 1 : 1'000'000;
-    const Scenario run = RandomScenario(random, grain_ns);
+    const Scenario run = RandomScenario(random, grain_ns, read_buffer.data());
     FakeWriter writer(source, 16);
     std::atomic<int64_t> stop_trace{StopControl::kNever};
     WriterTally tally(run.tally, writer.state, stop_trace);
@@ -301,7 +359,8 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
     writer.env.after_clock = [&] {
       // The clock after a write is the one that is read in the state "returned".
       if (write_start_ns != 0 && writer.state.mark.load() == WriterState::kReturned) {
-        truth.push_back({write_start_ns, static_cast<uint64_t>(writer.env.now_ns - write_start_ns)});
+        truth.push_back({write_start_ns, static_cast<uint64_t>(writer.env.now_ns - write_start_ns),
+                         writer.env.calls.back().is_read ? run.loop.access->read_operation() : kMainOperation});
         write_start_ns = 0;
       }
       interrupt(4);
@@ -316,8 +375,11 @@ TEST(Recording, EveryWriteIsInTheIntervalInWhichItCompletedWhateverTheInterleavi
     tally.Poll(writer.env.now_ns + 1, frames);
     ASSERT_TRUE(tally.done());
     ASSERT_NO_FATAL_FAILURE(Check(run, writer, truth, frames, tally.Totals(run.loop.end_ns)));
-    ASSERT_NO_FATAL_FAILURE(CheckStalls(run, writer, truth, interruptions, frames));
-    ASSERT_NO_FATAL_FAILURE(CheckSlow(run, truth, frames));
+    // Stalls are those of all operations together.
+    ASSERT_NO_FATAL_FAILURE(CheckStalls(run, writer, truth, interruptions, OnlyOf(frames, kMainOperation)));
+    for (const uint32_t operation : {kMainOperation, kReadOperation}) {
+      ASSERT_NO_FATAL_FAILURE(CheckSlow(run, OnlyOf(truth, operation), OnlyOf(frames, operation)));
+    }
   }
 }
 

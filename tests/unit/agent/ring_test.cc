@@ -20,7 +20,7 @@ TEST(Sample, KeepsLatencySizeAndOperationApartAndClampsALatencyThatDoesNotFit) {
   EXPECT_EQ(mixed.size(), 2047U);
   const Sample longest(0, UINT64_MAX);
   EXPECT_EQ(longest.latency_ns(), kLongestLatencyNs);
-  EXPECT_EQ(longest.operation(), kWriteOperation);
+  EXPECT_EQ(longest.operation(), kMainOperation);
 }
 
 TEST(SampleRing, GivesBackWhatWasPushedInOrder) {

@@ -91,7 +91,7 @@ TEST(WorkSetup, AStepThatReadsMeasuresReads) {
   step.set_read_percent(30);
   step.set_random_order(true);
   EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "must measure reads"));
-  MeasureReads(step);
+  SetOperations(/*parts=*/false, step);
   const auto setup = MakeWorkSetup(plan);
   ASSERT_THAT(setup, IsOk());
   EXPECT_TRUE(setup->AnyReads());
@@ -107,15 +107,94 @@ TEST(WorkSetup, AStepThatReadsMeasuresReads) {
   second.clear_operations();
   ASSERT_THAT(MakeWorkSetup(plan), IsOk());
   EXPECT_TRUE(MakeWorkSetup(plan)->LoopOf(1, 1000, 1).access);
-  MeasureParts(second);
+  SetOperations(/*parts=*/true, second);
   EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "the same operations"));
   plan.mutable_log()->mutable_steps()->RemoveLast();
-  step.clear_operations();
-  MeasureParts(step);
-  MeasureReads(step);
-  step.set_read_percent(30);
+  SetOperations(/*parts=*/true, step);
+  plan.mutable_log()->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  const auto with_parts = MakeWorkSetup(plan);
+  ASSERT_THAT(with_parts, IsOk());
+  EXPECT_EQ(with_parts->LoopOf(0, 1000, 1).access->read_operation(), 3U);
+  EXPECT_TRUE(with_parts->LoopOf(0, 1000, 1).measure_parts);
+  step.set_random_order(true);
+  step.set_block_size_bytes(0);
+  for (const uint64_t bytes : {4096U, 8192U}) {
+    v1::SizeShare& share = *step.add_size_mix();
+    share.set_block_size_bytes(bytes);
+    share.set_percent(50);
+  }
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "random_order needs one block size"));
+  step.set_random_order(false);
   EXPECT_THAT(MakeWorkSetup(plan), IsOk());
-  EXPECT_EQ(ReadOperationOf(step), 3U);
+}
+
+TEST(WorkSetup, AStepWhoseOperationsAllReadHasNoPartsOfWrites) {
+  v1::HostPlan plan = GoodPlan();
+  plan.mutable_log()->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
+  step.set_read_percent(kOnlyReads);
+  SetOperations(/*parts=*/true, step);
+  const auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_TRUE(setup->AnyReads());
+  const WriteLoopParams loop = setup->LoopOf(0, 1000, 1);
+  ASSERT_TRUE(loop.access);
+  EXPECT_EQ(loop.access->read_operation(), kMainOperation);
+  EXPECT_TRUE(loop.access->Reads(0));
+  EXPECT_FALSE(loop.measure_parts);
+  EXPECT_FALSE(setup->TallyOf(0, 1000, 1).measure_parts);
+  // A list with the write would make the step measure writes.
+  step.set_read_percent(99);
+  SetOperations(/*parts=*/false, step);
+  step.set_read_percent(kOnlyReads);
+  EXPECT_THAT(MakeWorkSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "measures its reads alone"));
+}
+
+TEST(WorkSetup, AnAddedStepReadsAsItsPlanDoes) {
+  v1::HostPlan plan = GoodPlan();
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
+  step.set_read_percent(30);
+  SetOperations(/*parts=*/false, step);
+  auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  v1::AddStep add;
+  add.set_step(1);
+  *add.mutable_spec() = step;
+  // The first step has the list of operations for all.
+  add.mutable_spec()->clear_operations();
+  add.mutable_spec()->set_random_order(true);
+  ASSERT_THAT(setup->Add(add), IsOk());
+  EXPECT_THAT(setup->Add(add), IsOk()) << "the same once more";
+  const std::optional<Access> access = setup->LoopOf(1, 1000, 1).access;
+  ASSERT_TRUE(access);
+  EXPECT_TRUE(access->random());
+  EXPECT_EQ(access->read_operation(), 1U);
+  EXPECT_FALSE(setup->LoopOf(0, 1000, 1).access->random());
+  add.set_step(2);
+  add.mutable_spec()->set_read_percent(kOnlyReads);
+  EXPECT_THAT(setup->Add(add), StatusIs(absl::StatusCode::kInvalidArgument, "measures its reads alone"));
+  add.mutable_spec()->set_read_percent(30);
+  SetOperations(/*parts=*/true, *add.mutable_spec());
+  EXPECT_THAT(setup->Add(add), StatusIs(absl::StatusCode::kInvalidArgument, "the same operations"));
+}
+
+TEST(WorkSetup, AnAddedStepReadsOnlyWhereOneOfThePlanDoes) {
+  v1::HostPlan plan = GoodPlan();
+  auto setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  v1::AddStep add;
+  add.set_step(1);
+  *add.mutable_spec() = plan.log().steps(0);
+  add.mutable_spec()->set_read_percent(30);
+  EXPECT_THAT(setup->Add(add), StatusIs(absl::StatusCode::kInvalidArgument, "must measure reads"));
+  SetOperations(/*parts=*/false, *add.mutable_spec());
+  EXPECT_THAT(setup->Add(add), StatusIs(absl::StatusCode::kInvalidArgument, "the same operations"));
+  // The plan measures reads and makes none: no writer has a buffer for them.
+  *plan.mutable_log()->mutable_steps(0)->mutable_operations() = add.spec().operations();
+  setup = MakeWorkSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_FALSE(setup->AnyReads());
+  EXPECT_THAT(setup->Add(add), StatusIs(absl::StatusCode::kInvalidArgument, "no step of the plan does"));
 }
 
 TEST(WorkSetup, TakesAGoodPlan) {
@@ -457,6 +536,13 @@ TEST(WorkSetup, RefusesAPlacementThatIsNotThisHosts) {
   refused([](v1::LogWork& work) { work.mutable_queue_managers(1)->set_rate_per_second(0); }, "rate must be");
   refused([](v1::LogWork& work) { work.set_placed(7); }, "fewer queue managers");
   refused([](v1::LogWork& work) { work.mutable_steps(0)->set_qm(1); }, "a step of a placement");
+  refused([](v1::LogWork& work) { work.mutable_steps(0)->set_random_order(true); }, "neither read_percent nor");
+  refused(
+      [](v1::LogWork& work) {
+        work.mutable_steps(0)->set_read_percent(10);
+        SetOperations(/*parts=*/false, *work.mutable_steps(0));
+      },
+      "neither read_percent nor");
   refused([](v1::LogWork& work) { work.mutable_workload()->set_delay_ns(1); }, "exclude one another");
 }
 

@@ -348,7 +348,7 @@ TEST_F(WriterTallyTest, ThePartsOfAWriteHaveFramesOfTheIntervalInWhichTheWriteCo
                                               {kStartNs + 200 * kMs, 120 * kMs, 0, 20 * kMs}}));
   state_.writes = 2;
   v1::StepDone done;
-  tally.AddMoreTotals(done);
+  tally.AddMoreTotals(kStartNs + 1'000 * kMs, done);
   ASSERT_EQ(done.writers_size(), 2);
   EXPECT_EQ(done.writers(0).operation(), kWriteCallOperation);
   EXPECT_EQ(done.writers(1).writes(), 2U);
@@ -368,7 +368,7 @@ TEST_F(WriterTallyTest, ReadsHaveFramesNumbersBytesAndATraceOfTheirOwn) {
   ASSERT_THAT(frames_, SizeIs(2));
   const v1::Frame& writes = frames_[0];
   const v1::Frame& reads = frames_[1];
-  EXPECT_EQ(writes.operation(), kWriteOperation);
+  EXPECT_EQ(writes.operation(), kMainOperation);
   EXPECT_EQ(reads.operation(), 1U);
   EXPECT_EQ(writes.latency().count(), 1U);
   EXPECT_EQ(reads.latency().count(), 3U);
@@ -394,14 +394,97 @@ TEST_F(WriterTallyTest, ReadsHaveFramesNumbersBytesAndATraceOfTheirOwn) {
   state_.writes = 1;
   state_.reads = 3;
   state_.read_bytes = 3 * 4096;
+  state_.read_first_start_ns = kStartNs;
   v1::StepDone done;
-  tally.AddMoreTotals(done);
+  tally.AddMoreTotals(kStartNs + 100 * kMs, done);
   ASSERT_EQ(done.writers_size(), 1);
   EXPECT_EQ(done.writers(0).operation(), 1U);
   EXPECT_EQ(done.writers(0).writes(), 3U);
   EXPECT_EQ(done.writers(0).bytes(), 3U * 4096);
-  // Of ten operations that were due, four were started.
-  EXPECT_EQ(tally.Totals(kStartNs + 100 * kMs).not_issued(), 6U);
+  EXPECT_EQ(done.writers(0).first_start_ns(), kStartNs);
+  // Of ten operations that were due, four were started. The others are reads or writes as they were drawn.
+  uint64_t reads_due = 0;
+  for (uint64_t number = 4; number < 10; ++number) reads_due += params.access->Reads(number) ? 1U : 0U;
+  const v1::WriterTotals own = tally.Totals(kStartNs + 100 * kMs);
+  EXPECT_EQ(own.not_issued(), 6 - reads_due);
+  EXPECT_EQ(done.writers(0).not_issued(), reads_due);
+  // The first write was the second operation.
+  EXPECT_EQ(writes.first_phase_ns(), 10 * kMs);
+  EXPECT_EQ(reads.first_phase_ns(), 0);
+}
+
+TEST_F(WriterTallyTest, WithoutARateNoFrameSaysWhenItsFirstOperationWasDue) {
+  TallyParams params = Params();
+  params.access.emplace(/*random=*/false, /*read_percent=*/50, /*read_operation=*/1, Access::Key{});
+  params.delay_ns = 2 * kMs;
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  const auto push = [this](int64_t start_ms, int64_t latency_ms, uint32_t operation) {
+    ASSERT_TRUE(state_.ring.TryPush({kStartNs + start_ms * kMs, static_cast<uint64_t>(latency_ms * kMs), operation}));
+  };
+  push(0, 100, 1);
+  push(102, 200, 1);  // in the second interval
+  push(305, 10, 0);
+  push(317, 10, 0);
+  tally.Poll(kStartNs + 505 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(4));
+  EXPECT_EQ(frames_[0].operation(), kMainOperation);
+  EXPECT_EQ(frames_[0].latency().count(), 0U);
+  EXPECT_EQ(frames_[0].first_phase_ns(), 0);
+  EXPECT_EQ(frames_[1].operation(), 1U);
+  EXPECT_EQ(frames_[1].latency().count(), 1U);
+  EXPECT_EQ(frames_[2].operation(), kMainOperation);
+  EXPECT_EQ(frames_[2].latency().count(), 2U);
+  EXPECT_EQ(frames_[2].first_start_ns(), kStartNs + 305 * kMs);
+  EXPECT_EQ(frames_[2].first_phase_ns(), 0);
+  EXPECT_EQ(frames_[3].latency().count(), 1U);
+}
+
+TEST_F(WriterTallyTest, AReadInFlightAtTheEndIsInAClosingFrameOfReads) {
+  TallyParams params = Params();
+  params.access.emplace(/*random=*/false, /*read_percent=*/50, /*read_operation=*/1, Access::Key{});
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  ASSERT_TRUE(state_.ring.TryPush({kStartNs + 990 * kMs, static_cast<uint64_t>(20 * kMs), 1}));
+  FinishAt(kStartNs + 1'010 * kMs);
+  tally.Poll(kStartNs + 1'011 * kMs, frames_);
+  // Four intervals and the closing one, each with a frame of writes and one of reads.
+  ASSERT_THAT(frames_, SizeIs(10));
+  EXPECT_TRUE(frames_[8].closing());
+  EXPECT_EQ(frames_[8].operation(), kMainOperation);
+  EXPECT_EQ(frames_[8].latency().count(), 0U);
+  // What lies between the operations is in the frame of the writes.
+  EXPECT_EQ(frames_[8].between_ns(), 990 * kMs);
+  EXPECT_TRUE(frames_[9].closing());
+  EXPECT_EQ(frames_[9].operation(), 1U);
+  EXPECT_EQ(frames_[9].latency().count(), 1U);
+  EXPECT_EQ(frames_[9].bytes(), 4096U);
+}
+
+TEST_F(WriterTallyTest, TheReadsOfAStepWithoutWritesAreItsMainOperation) {
+  TallyParams params = Params();
+  params.access.emplace(/*random=*/false, kOnlyReads, kMainOperation, Access::Key{});
+  WriterTally tally(params, state_, stop_trace_at_ns_);
+  Push(kStartNs, 5 * kMs);
+  Push(kStartNs + 6 * kMs, 3 * kMs);
+  state_.writes = 2;
+  state_.bytes = 8192;
+  FinishAt(kStartNs + 1'000 * kMs);
+  tally.Poll(kStartNs + 1'000 * kMs, frames_);
+  ASSERT_THAT(frames_, SizeIs(4)) << "one of each interval";
+  EXPECT_EQ(frames_[0].operation(), kMainOperation);
+  EXPECT_EQ(frames_[0].latency().count(), 2U);
+  EXPECT_EQ(frames_[0].bytes(), 8192U);
+  EXPECT_EQ(frames_[0].between_ns(), kMs);
+  EXPECT_EQ(frames_[0].first_phase_ns(), 0);
+  EXPECT_EQ(frames_[0].slowest().seq(), 1U);
+  ASSERT_EQ(frames_[0].trace_size(), 1);
+  std::vector<TracedWrite> traced;
+  ASSERT_THAT(DecodeTrace(frames_[0].trace(0), traced), IsOk());
+  EXPECT_THAT(traced, SizeIs(2));
+  EXPECT_EQ(tally.Totals(kStartNs + 1'000 * kMs).writes(), 2U);
+  EXPECT_EQ(tally.Totals(kStartNs + 1'000 * kMs).bytes(), 8192U);
+  v1::StepDone done;
+  tally.AddMoreTotals(kStartNs + 1'000 * kMs, done);
+  EXPECT_THAT(done.writers(), IsEmpty());
 }
 
 TEST_F(WriterTallyTest, WritesOfSeveralSizesHaveTheirBytesTheirPlacesAndTheirSizesInTheTrace) {
@@ -411,8 +494,8 @@ TEST_F(WriterTallyTest, WritesOfSeveralSizesHaveTheirBytesTheirPlacesAndTheirSiz
   WriterTally tally(params, state_, stop_trace_at_ns_);
   // 4 KiB and 16 KiB fill the first extent; the third and slowest write begins the second one.
   for (const auto& [start_ms, latency_ms, size] : {std::tuple{0, 10, 0}, {10, 20, 1}, {30, 40, 1}}) {
-    ASSERT_TRUE(state_.ring.TryPush({kStartNs + start_ms * kMs, static_cast<uint64_t>(latency_ms * kMs),
-                                     kWriteOperation, static_cast<uint32_t>(size)}));
+    ASSERT_TRUE(state_.ring.TryPush({kStartNs + start_ms * kMs, static_cast<uint64_t>(latency_ms * kMs), kMainOperation,
+                                     static_cast<uint32_t>(size)}));
   }
   tally.Poll(kStartNs + 600 * kMs, frames_);
   ASSERT_THAT(frames_, SizeIs(2));

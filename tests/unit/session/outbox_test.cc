@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "common/histogram.h"
@@ -191,6 +192,36 @@ TEST(Outbox, CountsTheWritesWhoseTracesItDrops) {
   EXPECT_EQ(received.writes, given.writes);
   EXPECT_GT(received.untraced, 0U);
   EXPECT_EQ(received.traced + received.untraced, given.writes);
+}
+
+TEST(Outbox, ReadsLoseTheirTracesAsWritesDoAndPartsOfWritesHaveNone) {
+  std::mt19937_64 random(9);
+  const auto batch_of = [&random](int32_t interval) {
+    v1::FrameBatch batch = MakeBatch(1, interval, 50, random);
+    v1::Frame sync = batch.frames(0);
+    sync.set_operation(2);
+    sync.clear_bytes();
+    sync.clear_trace();
+    v1::Frame read = batch.frames(0);
+    read.set_operation(3);
+    *batch.add_frames() = std::move(sync);
+    *batch.add_frames() = std::move(read);
+    return batch;
+  };
+  v1::FrameBatch batch = batch_of(0);
+  CoalesceBatch(batch_of(1), /*keep_trace=*/false, batch);
+  ASSERT_EQ(batch.frames_size(), 3) << "one of each operation";
+  EXPECT_EQ(batch.frames(2).operation(), 3U);
+  EXPECT_EQ(batch.frames(2).latency().count(), 100U);
+  EXPECT_EQ(batch.frames(2).trace_size(), 1);
+  EXPECT_EQ(batch.frames(2).untraced_writes(), 50U);
+  DropTraces(batch);
+  for (const int whole : {0, 2}) {
+    EXPECT_EQ(batch.frames(whole).trace_size(), 0);
+    EXPECT_EQ(batch.frames(whole).untraced_writes(), 100U);
+  }
+  EXPECT_EQ(batch.frames(1).latency().count(), 100U);
+  EXPECT_EQ(batch.frames(1).untraced_writes(), 0U);
 }
 
 TEST(Outbox, KeepsClosingFramesApart) {
