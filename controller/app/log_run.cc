@@ -23,6 +23,7 @@
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/sweep.h"
 #include "controller/render/plain_text.h"
+#include "controller/report/main_operation.h"
 #include "controller/run/preparation.h"
 #include "controller/run/run_records.h"
 
@@ -32,11 +33,12 @@ namespace {
 // What a plan is checked for is what the analysis judges by.
 static_assert(kSteadyRounds == kSteadyFigures);
 
-// The plan as it runs: random arrivals and sizes need a seed, and the report names the one that was used.
+// The plan as it runs: random arrivals, sizes and accesses need a seed, and the report names the one that was used.
 v1::TestPlan WithSeed(v1::TestPlan plan) {
   const bool arrivals = std::ranges::any_of(
       EffectiveWorkloads(plan), [](const auto& workload) { return workload.arrival() == v1::ARRIVAL_POISSON; });
-  if ((arrivals || plan.has_block_size_mix()) && !plan.has_seed()) plan.set_seed(std::random_device()());
+  const bool operations = plan.access() == v1::ACCESS_RANDOM || ReadsAndWrites(plan.read_percent());
+  if ((arrivals || operations || plan.has_block_size_mix()) && !plan.has_seed()) plan.set_seed(std::random_device()());
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 
@@ -198,8 +199,8 @@ constexpr double kMaxNumber = 9'007'199'254'740'992.0;
 
 constexpr std::array<const char*, 5> kComparisons = {"<", "<=", ">", ">=", "=="};
 constexpr char kServicePrefix[] = "service_";
-// Parts of a write, as MeasureParts names them.
-constexpr std::array<const char*, 2> kParts = {"sync", "write_call"};
+// Operations that a metric can name in place of the write, as SetOperations does.
+constexpr std::array<const char*, 3> kOperations = {"sync", "write_call", kReadName};
 constexpr char kClassPrefix[] = "STALL_CLASS_";
 
 // Words for classes that users think in, beside the classes' own names.
@@ -283,16 +284,18 @@ absl::Status SetMetric(const std::string& text, std::string name, Criterion& cri
   std::string of_latency = name;
   criterion.service_time = name.rfind(kServicePrefix, 0) == 0;
   if (criterion.service_time) of_latency = name.substr(sizeof(kServicePrefix) - 1);
-  for (const std::string part : kParts) {
-    if (criterion.service_time || name.rfind(part + "_", 0) != 0) continue;
-    criterion.operation = part;
-    of_latency = name.substr(part.size() + 1);
+  for (const std::string operation : kOperations) {
+    if (criterion.service_time || name.rfind(operation + "_", 0) != 0) continue;
+    criterion.operation = operation;
+    of_latency = name.substr(operation.size() + 1);
   }
   const bool is_percentile =
       of_latency.size() > 1 && of_latency[0] == 'p' && absl::ascii_isdigit(static_cast<unsigned char>(of_latency[1]));
   if (is_percentile && !stall_class) return SetPercentile(text, of_latency, criterion);
   for (const MetricInfo& info : Metrics()) {
-    const std::string& wanted = info.has_service_time ? of_latency : name;
+    const bool is_throughput = info.metric == Metric::kWritesPerSecond || info.metric == Metric::kBytesPerSecond;
+    const bool of_operation = info.has_service_time || (criterion.operation == kReadName && is_throughput);
+    const std::string& wanted = of_operation ? of_latency : name;
     if (wanted.empty() || info.metric == Metric::kPercentile || (wanted != info.name && wanted != info.alias)) continue;
     criterion.metric = info.metric;
     if (!stall_class) return absl::OkStatus();

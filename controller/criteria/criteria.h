@@ -112,7 +112,8 @@ struct Criterion {
   double percentile = 0;
   // A latency: the service time is meant, not the response time.
   bool service_time = false;
-  // A latency: the operation that is meant, "sync" or "write_call" (LogStep.operations); empty: the write.
+  // A latency, or the throughput of reads: the operation that is meant, "sync", "write_call" or "read"
+  // (LogStep.operations); empty: the write, or the read where all operations read.
   std::string operation = {};
   // For metrics of stalls: the class that counts; unspecified: all of them.
   v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/histogram.h"
+#include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
@@ -58,7 +59,7 @@ class CriteriaChecker {
 
   // Why no run of the plan could show that the criterion is met; nothing: one could.
   std::optional<PlanProblem> Undecidable(const Criterion& criterion) const {
-    if (std::optional<PlanProblem> problem = WithoutParts(criterion); problem.has_value()) return problem;
+    if (std::optional<PlanProblem> problem = WithoutOperation(criterion); problem.has_value()) return problem;
     switch (criterion.metric) {
       case Metric::kPercentile:
         return ThinPercentile(criterion);
@@ -129,7 +130,7 @@ class CriteriaChecker {
   }
 
   std::optional<PlanProblem> ThinPercentile(const Criterion& criterion) const {
-    const double rate = LeastWritesPerSecond(criterion.scope);
+    const double rate = LeastWritesPerSecond(criterion.scope) * ShareOf(criterion);
     const double needed = kNeededBeyond / (1 - criterion.percentile / 100);
     const double seconds = static_cast<double>(step_ns_) / static_cast<double>(kNsPerSecond);
     const double writes = rate * seconds;
@@ -138,13 +139,30 @@ class CriteriaChecker {
     if (rate <= 0 || std::max(writes + 1, writes / 0.99) + by_chance >= needed) return std::nullopt;
     return PlanProblem(
         PlanKey("duration"),
-        absl::StrFormat(" %s is too short for %s: %.0f writes at %.4g a second, and it needs %.0f; use %.0fs or more",
-                        FormatReadableDuration(step_ns_), criterion.text, writes, rate, needed,
-                        std::ceil(1.02 * needed / rate)));
+        absl::StrFormat(" %s is too short for %s: %.0f %s at %.4g a second, and it needs %.0f; use %.0fs or more",
+                        FormatReadableDuration(step_ns_), criterion.text, writes,
+                        IsOfReads(criterion) ? "reads" : "writes", rate, needed, std::ceil(1.02 * needed / rate)));
   }
 
-  std::optional<PlanProblem> WithoutParts(const Criterion& criterion) const {
+  bool IsOfReads(const Criterion& criterion) const {
+    return criterion.operation == kReadName || plan_.read_percent() == kOnlyReads;
+  }
+
+  // Share of the operations that the criterion is about.
+  double ShareOf(const Criterion& criterion) const {
+    const double reads = plan_.read_percent() / 100.0;
+    return IsOfReads(criterion) ? reads : 1 - reads;
+  }
+
+  std::optional<PlanProblem> WithoutOperation(const Criterion& criterion) const {
+    if (criterion.operation == kReadName) {
+      if (plan_.read_percent() > 0) return std::nullopt;
+      return CriterionProblem(criterion.text, " is about reads, and there are none: give ", PlanKey("read"));
+    }
     if (criterion.operation.empty() || MeasuresParts(plan_)) return std::nullopt;
+    if (plan_.read_percent() == kOnlyReads) {
+      return CriterionProblem(criterion.text, " is about a part of each write, and all operations read: leave it out");
+    }
     return CriterionProblem(criterion.text, " is about a part of each write, which is measured with ",
                             PlanKey("workload.sync"), " fdatasync alone");
   }

@@ -53,6 +53,7 @@ class Checker {
     const size_t of_hosts = problems_.size();
     for (const PlanProblem& problem : SweepProblems(plan_)) Add(problem);
     CheckMix();
+    CheckAccess();
     if (problems_.size() > of_hosts) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
@@ -242,6 +243,23 @@ class Checker {
     const auto& shares = mix->size_mix();
     const bool same = std::ranges::equal(plan_.block_size_bytes(), shares, {}, {}, &v1::SizeShare::block_size_bytes);
     if (!same) Add(PlanKey("block_size"), " and ", name, " are both given: the mix names its sizes itself");
+  }
+
+  // Reads and random order are for runs, and for searches.
+  void CheckAccess() {
+    const bool random = plan_.access() == v1::ACCESS_RANDOM;
+    const PlanKey name(random ? "access" : "read");
+    if (!random && plan_.read_percent() == 0) return;
+    const RunKindFacts& kind = FactsOf(RunKindOf(plan_));
+    if (kind.kind != RunKind::kRun && kind.kind != RunKind::kLimit) {
+      return Add(name, ": ", kind.noun,
+                 " only writes, in the order of a log; leave it out, or measure it with `plimsoll run`",
+                 HasPlacement(plan_) ? " and without the placement" : "");
+    }
+    if (random && plan_.has_block_size_mix()) {
+      Add(name, " random and ", PlanKey("block_size_mix"),
+          " are both given: blocks in random order have one size, leave one of them out");
+    }
   }
 
   // Whether there are no more than a run may have.

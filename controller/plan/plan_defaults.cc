@@ -45,7 +45,12 @@ void SpellOutCriteria(v1::TestPlan& plan) {
   for (std::string& text : *plan.mutable_criteria()) {
     if (const auto spell = PlanKindOf(plan).spell_criterion; spell != nullptr) {
       text = spell(text);
-    } else if (const auto criterion = ParseCriterion(text); criterion.ok()) {
+    } else if (auto criterion = ParseCriterion(text); criterion.ok()) {
+      // Where all operations read, read_p99 is p99.
+      if (plan.read_percent() == kOnlyReads && criterion->operation == kReadName) {
+        criterion->operation.clear();
+        criterion->text = FormatCriterion(*criterion);
+      }
       text = criterion->text;
     }
   }
@@ -131,6 +136,7 @@ std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan) {
 }
 
 bool MeasuresParts(const v1::TestPlan& plan) {
+  if (plan.read_percent() == kOnlyReads) return false;
   const v1::SyncMode of_plan = plan.workload().sync();
   if (plan.hosts().empty()) return of_plan == v1::SYNC_MODE_FDATASYNC;
   return std::ranges::any_of(plan.hosts(), [of_plan](const v1::HostSpec& host) {
@@ -193,9 +199,11 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
       steps.emplace_back(std::move(step)).set_repetition(repetition);
     }
   }
-  // The steps that a search adds measure what its first one does.
-  if (MeasuresParts(plan)) {
-    for (v1::LogStep& step : steps) MeasureParts(step);
+  // The steps that a search adds read, access blocks and measure as its first one does.
+  for (v1::LogStep& step : steps) {
+    if (plan.read_percent() > 0) step.set_read_percent(plan.read_percent());
+    if (plan.access() == v1::ACCESS_RANDOM) step.set_random_order(true);
+    SetOperations(MeasuresParts(plan), step);
   }
   return steps;
 }

@@ -191,6 +191,14 @@ constexpr char kSweeps[] = R"(
 determines; a block that does not fit into the rest of an extent begins the next one. Figures and criteria are those of all blocks together, and traces
 have the size of each. Searches, drills, acceptances and placements take blocks of one size.
 
+**Reads.** `read: 30` (`--read-percent`) makes 30 of each hundred operations of a queue manager read a block of its log files; the
+others write. `seed` determines which read. `access: random` (`--access`) takes the blocks of all its files in random order, each once
+before any is taken again. Every block was written before the run. Reads and writes have figures of their own. A `rate` is that of
+reads and writes together, and an operation that was not issued counts among those that it belongs to. With `read: 100` all figures and
+criteria are about the reads. Otherwise criteria are about the writes; `read_p99`, `read_max`, `read_iops`, `read_mbps` and so on name figures of the reads.
+Reads through the page cache (without O_DIRECT) may show the host's memory: no criterion passes then. Drills, acceptances and
+placements only write; blocks in random order have one size.
+
 **Sweeps.** In the plan's own workload, `rate` and `qm` may be lists: `rate: [0, 100, 200]`, or `--rate 0,100,200 --qm 1,2,4`. The run
 then has a step for each combination of block size, rate and number of queue managers. The block size changes least often, then the rate,
 then the number of queue managers: `block_size: [4k, 64k]`, `rate: [100, 200]` and `qm: [1, 2]` make eight steps, the first four with 4k, and the
@@ -222,7 +230,8 @@ bold one in the table. A scope and a block size can be combined: `p99@host@64k<2
 
 **Latencies** are response times: with `rate` from the scheduled start of a write, otherwise the same as its service time, the
 time of the write alone. `service_p99`, `service_max` and so on name the service time. With `sync: fdatasync` that includes the sync:
-`sync_p99`, `sync_max` and so on name the time of the sync alone, `write_call_p99` that of the write before it. Without a scope a latency must hold for
+`sync_p99`, `sync_max` and so on name the time of the sync alone, `write_call_p99` that of the write before it. With `read`, `read_p99` and so on
+name the latency of the reads. Without a scope a latency must hold for
 every queue manager, because a queue manager waits only for its own writes, and one slow host among 200 would not show in the sum.
 The largest limit is 1 h, where histograms end.
 

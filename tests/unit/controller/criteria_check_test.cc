@@ -116,6 +116,41 @@ TEST(CriteriaCheck, ACriterionAboutAPartOfAWriteNeedsASyncBehindEachWrite) {
               ElementsAre(HasSubstr("how far chance moves a weighted average is not known")));
 }
 
+TEST(CriteriaCheck, ACriterionAboutReadsNeedsReads) {
+  for (const char* criterion : {"read_p99<5ms", "read_max@host<1s", "read_iops>=1", "read_mbps@qm>=1"}) {
+    EXPECT_THAT(With(criterion), ElementsAre("--require (criteria): '" + std::string(criterion) +
+                                             "' is about reads, and there are none: give --read-percent "
+                                             "(read)"));
+    EXPECT_THAT(With(criterion, "read: 0\n"), SizeIs(1)) << criterion;
+    EXPECT_THAT(With(criterion, "read: 1\n"), IsEmpty()) << criterion;
+    EXPECT_THAT(With(criterion, "read: 100\n"), IsEmpty()) << criterion;
+  }
+  EXPECT_THAT(With("read_p99<5ms", "limit: {}\n"), ElementsAre(HasSubstr("is about reads, and there are none")));
+  EXPECT_THAT(With("read_p99<5ms", "limit: {}\nread: 30\n"), IsEmpty());
+  EXPECT_THAT(With("read_p99>5ms", "read: 30\n"), ElementsAre(HasSubstr("did you mean 'read_p99<5ms'?")));
+}
+
+TEST(CriteriaCheck, WhereAllOperationsReadAWriteHasNoParts) {
+  EXPECT_THAT(With("sync_p99<5ms", "read: 99\n", ", sync: fdatasync"), IsEmpty());
+  EXPECT_THAT(With("sync_p99<5ms", "read: 100\n", ", sync: fdatasync"),
+              ElementsAre(HasSubstr("is about a part of each write, and all operations read")));
+}
+
+TEST(CriteriaCheck, APercentileNeedsTenOfItsOwnOperationsBeyondIt) {
+  // 100 of 1,000 operations read, or write.
+  EXPECT_THAT(With("read_p99<10ms", "duration: 10s\nread: 10\n", ", rate: 100"),
+              ElementsAre("--duration (duration) 10s is too short for read_p99<10ms: 100 reads at 10 a second, and it "
+                          "needs 1000; use 102s or more"));
+  EXPECT_THAT(With("p99<10ms", "duration: 10s\nread: 10\n", ", rate: 100"),
+              ElementsAre(HasSubstr("900 writes at 90 a second")));
+  EXPECT_THAT(With("p99<10ms", "duration: 10s\nread: 90\n", ", rate: 100"),
+              ElementsAre(HasSubstr("100 writes at 10 a second")));
+  EXPECT_THAT(With("p99<10ms", "duration: 1s\nread: 100\n", ", rate: 100"),
+              ElementsAre(HasSubstr("100 reads at 100 a second")));
+  EXPECT_THAT(With("p99<10ms', 'read_p99<10ms", "duration: 20s\nread: 50\n", ", rate: 100"), IsEmpty());
+  EXPECT_THAT(With("p99<10ms", "duration: 10s\nread: 100\n", ", rate: 100"), IsEmpty());
+}
+
 TEST(CriteriaCheck, AStallMustBeLongEnoughToBeOne) {
   EXPECT_THAT(With("longest_stall<50ms"),
               ElementsAre("--require (criteria): 'longest_stall<50ms': of stalls below 100ms (--stall) no length is "
@@ -182,6 +217,14 @@ TEST(CriteriaCheck, TheUsualComparisonIsSpelledOutInThePlanAsRun) {
   v1::TestPlan plan = PlanOf("workload: {dir: /x}\ncriteria: [p99:10ms, 'stalls@storage:0', 'Max < 1s', nonsense:1]\n");
   FillDefaults(plan);
   EXPECT_THAT(plan.criteria(), ElementsAre("p99<10ms", "stalls[all_hosts]==0", "Max < 1s", "nonsense:1"));
+  v1::TestPlan reads =
+      PlanOf("workload: {dir: /x}\nread: 100\ncriteria: [read_p99:10ms, 'Read_iops@qm >= 5', p50<1ms, 'Max < 1s']\n");
+  FillDefaults(reads);
+  EXPECT_THAT(reads.criteria(), ElementsAre("p99<10ms", "iops@qm>=5", "p50<1ms", "Max < 1s")) << "all are of reads";
+  reads.set_read_percent(99);
+  reads.set_criteria(0, "read_p99:10ms");
+  FillDefaults(reads);
+  EXPECT_EQ(reads.criteria(0), "read_p99<10ms");
   v1::TestPlan drill = PlanOf("workload: {dir: /x}\nha: {pairs: [a+b]}\ncriteria: [takeover_max:60s]\n");
   FillDefaults(drill);
   EXPECT_THAT(drill.criteria(), ElementsAre("takeover_max<60s"));

@@ -80,6 +80,11 @@ TEST(Criteria, TheCanonicalSpellingReadsBackToItself) {
                                  "service_max@host<1s",
                                  "sync_p99.9<1ms",
                                  "write_call_max@host<1s",
+                                 "read_p99.9<1ms",
+                                 "read_max@host<1s",
+                                 "read_wavg@cluster@4k<1ms",
+                                 "read_iops>=2000",
+                                 "read_mbps@qm>=0.5",
                                  "rate_achieved>=99%",
                                  "not_issued==0",
                                  "stalls==0",
@@ -96,6 +101,24 @@ TEST(Criteria, TheCanonicalSpellingReadsBackToItself) {
                                  "hosts>=199"}) {
     EXPECT_EQ(FormatCriterion(Read(text)), text);
   }
+}
+
+TEST(Criteria, LatenciesAndThroughputCanBeThoseOfReads) {
+  const Criterion percentile = Read("read_p99<5ms");
+  EXPECT_EQ(percentile.operation, "read");
+  EXPECT_EQ(percentile.metric, Metric::kPercentile);
+  EXPECT_EQ(percentile.percentile, 99);
+  EXPECT_FALSE(percentile.service_time);
+  EXPECT_EQ(Read("read_mean<1ms").metric, Metric::kAverage);
+  EXPECT_EQ(Read("READ_IOPS>=1").metric, Metric::kWritesPerSecond);
+  EXPECT_EQ(Read("read_iops>=1").operation, "read");
+  EXPECT_EQ(Read("read_iops>=1").scope, CriterionScope::kCluster);
+  EXPECT_EQ(Read("read_mb/s>=0.5").metric, Metric::kBytesPerSecond);
+  EXPECT_EQ(Read("read_mbps:0.5").text, "read_mbps>=0.5");
+  EXPECT_TRUE(IsReversed(Read("read_p99>5ms")));
+  EXPECT_TRUE(IsReversed(Read("read_iops<5")));
+  EXPECT_EQ(Read("p99<5ms").operation, "");
+  EXPECT_EQ(Read("iops>=1").operation, "");
 }
 
 TEST(Criteria, AValueIsComparedAsTheSignSays) {
@@ -221,6 +244,15 @@ TEST(Criteria, WhatIsWrongIsNamedWithWhatIsExpected) {
       {"<10ms", "expected pN (such as p99.9), min, max"},
       {"latency<10ms", "nfs_retransmits or hosts, not 'latency'"},
       {"service_iops>1", "not 'service_iops'"},
+      {"sync_iops>1", "not 'sync_iops'"},
+      {"read_writes>1", "not 'read_writes'"},
+      {"read_min_second_iops>1", "not 'read_min_second_iops'"},
+      {"read_rate_achieved>=99%", "not 'read_rate_achieved'"},
+      {"read_stalls==0", "not 'read_stalls'"},
+      {"read_service_p99<1ms", "not 'read_service_p99'"},
+      {"service_read_p99<1ms", "not 'service_read_p99'"},
+      {"read_<1ms", "not 'read_'"},
+      {"read_p101<1ms", "'p101' is not a percentile between p0 and p100"},
       {"max==1ms", "a latency never equals a limit"},
       {"p99=10ms", "expected a metric, one of < <= > >= =="},
       {"steady>=1", "expected steady alone, or ==yes or ==no behind it"},

@@ -42,6 +42,44 @@ TEST(PlanCheck, ABlockMustFitItsExtentOnEveryHost) {
   EXPECT_THAT(Problems("workload: {dir: /x, file_size: 64k}\nblock_size: 64k\n"), IsEmpty());
 }
 
+TEST(PlanCheck, OnlyRunsAndSearchesReadOrAccessBlocksInRandomOrder) {
+  const std::string read = "--read-percent (read): ";
+  const std::string random = "--access (access): ";
+  const std::string why = " only writes, in the order of a log; leave it out, or measure it with `plimsoll run`";
+  const std::string placement =
+      "workload: {dir: /x}\nhosts: [a, b]\nplacement: [{qm: A, home: a, standby: b, rate: 5}]\n";
+  const std::string drill = "workload: {dir: /x}\nha: {pairs: [a+b]}\n";
+  const std::string acceptance = "workload: {dir: /x, rate: 100}\naccept: {}\ncriteria: ['avg<5ms']\n";
+  EXPECT_THAT(Problems(drill + "read: 1\n"), ElementsAre(read + "an HA drill" + why));
+  EXPECT_THAT(Problems(drill + "access: random\n"), ElementsAre(random + "an HA drill" + why));
+  EXPECT_THAT(Problems(acceptance + "read: 100\n"), ElementsAre(read + "an acceptance" + why));
+  EXPECT_THAT(Problems(placement + "read: 50\n"),
+              ElementsAre(read + "a placement" + why + " and without the placement"));
+  EXPECT_THAT(Problems(placement + "access: random\nread: 50\n"),
+              ElementsAre(random + "a placement" + why + " and without the placement"));
+  // Values that only write, in the order of a log, may be given.
+  for (const std::string& plan : {drill, placement}) {
+    EXPECT_EQ(Problems(plan + "read: 0\naccess: sequential\n"), Problems(plan));
+  }
+  for (const std::string percent : {"0", "1", "100"}) {
+    for (const std::string access : {"sequential", "random"}) {
+      const std::string rest = "read: " + percent + "\naccess: " + access + "\n";
+      EXPECT_THAT(Problems("workload: {dir: /x}\n" + rest), IsEmpty()) << rest;
+      EXPECT_THAT(Problems("workload: {dir: /x}\nlimit: {}\ncriteria: ['avg<5ms']\n" + rest), IsEmpty()) << rest;
+    }
+  }
+}
+
+TEST(PlanCheck, BlocksInRandomOrderHaveOneSize) {
+  const std::string mix = "workload: {dir: /x}\nblock_size_mix: 4k=70,64k=30\n";
+  EXPECT_THAT(Problems(mix + "access: random\n"),
+              ElementsAre("--access (access) random and --bsize-mix (block_size_mix) are both given: blocks in random "
+                          "order have one size, leave one of them out"));
+  EXPECT_THAT(Problems(mix + "access: random\nread: 30\n"), SizeIs(1));
+  EXPECT_THAT(Problems(mix + "read: 30\n"), IsEmpty());
+  EXPECT_THAT(Problems("workload: {dir: /x}\nblock_size: [4k, 64k]\naccess: random\n"), IsEmpty()) << "a step each";
+}
+
 TEST(PlanCheck, ExtentsAreWholePagesUnlessODirectIsOff) {
   EXPECT_THAT(Problems("workload: {dir: /x, file_size: 5000}\n"),
               ElementsAre("--file-size (workload.file_size) 5000 is not a multiple of 4k: use 8k, or --direct off"));

@@ -39,6 +39,9 @@ TEST(PlanDefaults, EveryRuleWithADefaultIsFilledIn) {
   EXPECT_EQ(plan.warmup_ns(), 2'000'000'000);
   EXPECT_EQ(plan.settle_ns(), 0);
   EXPECT_EQ(plan.workload().arrival(), v1::ARRIVAL_EVEN);
+  EXPECT_TRUE(plan.has_read_percent());
+  EXPECT_EQ(plan.read_percent(), 0U);
+  EXPECT_EQ(plan.access(), v1::ACCESS_SEQUENTIAL);
   EXPECT_FALSE(plan.workload().has_min_free_bytes()) << "depends on the file system";
   EXPECT_FALSE(plan.has_seed());
   EXPECT_EQ(plan.lease_ns(), 10'000'000'000);
@@ -170,12 +173,82 @@ TEST(PlanSteps, MeasureThePartsOfAWriteWhereSomeHostHasASyncBehindIt) {
   for (const v1::LogStep& step : ExpandSteps(plan)) {
     ASSERT_EQ(step.operations_size(), 3);
     EXPECT_EQ(step.operations(kSyncOperation).name(), "sync");
-    EXPECT_EQ(step.operations(kWriteOperation).kind(), v1::OPERATION_UNSPECIFIED);
+    EXPECT_EQ(step.operations(kMainOperation).kind(), v1::OPERATION_UNSPECIFIED);
     EXPECT_THAT(CheckOperations(step), IsOk());
   }
   v1::LogStep unknown;
   unknown.add_operations()->set_name("read");
   EXPECT_THAT(CheckOperations(unknown), StatusIs(absl::StatusCode::kInvalidArgument, "'read'"));
+}
+
+// Returns the names of the operations that a step measures.
+std::vector<std::string> OperationsIn(const v1::LogStep& step) {
+  std::vector<std::string> names;
+  for (const v1::Operation& operation : step.operations()) names.push_back(operation.name());
+  return names;
+}
+
+TEST(PlanSteps, ReadTheShareThatThePlanAsksForInItsOrder) {
+  v1::TestPlan plan = TwoHosts();
+  plan.set_repeat(2);
+  FillDefaults(plan);
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    EXPECT_EQ(step.read_percent(), 0U);
+    EXPECT_FALSE(step.random_order());
+  }
+  plan.set_read_percent(30);
+  plan.set_access(v1::ACCESS_RANDOM);
+  ASSERT_EQ(ExpandSteps(plan).size(), 2U);
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    EXPECT_EQ(step.read_percent(), 30U);
+    EXPECT_TRUE(step.random_order());
+    EXPECT_THAT(OperationsIn(step), ElementsAre("write", "read"));
+    EXPECT_THAT(CheckOperations(step), IsOk());
+  }
+  plan.mutable_hosts(1)->mutable_workload()->set_sync(v1::SYNC_MODE_FDATASYNC);
+  EXPECT_THAT(OperationsIn(ExpandSteps(plan)[1]), ElementsAre("write", "write_call", "sync", "read"));
+  // Where nothing is written, a write has no parts.
+  plan.set_read_percent(100);
+  EXPECT_FALSE(MeasuresParts(plan));
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    EXPECT_THAT(OperationsIn(step), ElementsAre("read"));
+    EXPECT_THAT(CheckOperations(step), IsOk());
+  }
+  plan.set_read_percent(0);
+  for (const v1::LogStep& step : ExpandSteps(plan)) {
+    EXPECT_TRUE(step.random_order());
+    EXPECT_THAT(OperationsIn(step), ElementsAre("write", "write_call", "sync"));
+  }
+}
+
+TEST(PlanSteps, TheFirstStepOfAHostThatReadsHasTheListForAll) {
+  v1::TestPlan plan = TwoHosts();
+  plan.set_repeat(3);
+  plan.set_read_percent(30);
+  plan.set_access(v1::ACCESS_RANDOM);
+  plan.set_seed(7);
+  FillDefaults(plan);
+  const v1::HostPlan host = MakeHostPlan(plan, 1, "beta", "7f3a21", std::string(16, 't'), 250'000'000);
+  EXPECT_EQ(host.log().seed(), 7U);
+  ASSERT_EQ(host.log().steps_size(), 3);
+  for (const v1::LogStep& step : host.log().steps()) {
+    EXPECT_EQ(step.read_percent(), 30U);
+    EXPECT_TRUE(step.random_order());
+    EXPECT_EQ(step.operations_size(), &step == &host.log().steps(0) ? 2 : 0);
+  }
+}
+
+TEST(PlanSteps, ASearchReadsFromItsFirstStepOn) {
+  v1::TestPlan plan = TwoHosts();
+  plan.mutable_limit();
+  plan.set_read_percent(30);
+  plan.set_access(v1::ACCESS_RANDOM);
+  FillDefaults(plan);
+  ASSERT_EQ(ExpandSteps(plan).size(), 1U);
+  EXPECT_EQ(ExpandSteps(plan).front().purpose(), v1::STEP_PURPOSE_PROBE);
+  EXPECT_EQ(ExpandSteps(plan).front().read_percent(), 30U);
+  EXPECT_TRUE(ExpandSteps(plan).front().random_order());
+  EXPECT_THAT(OperationsIn(ExpandSteps(plan).front()), ElementsAre("write", "read"));
 }
 
 TEST(PlanSteps, ASearchMeasuresThePartsOfAWriteFromItsFirstStepOn) {

@@ -84,6 +84,18 @@ TEST(PlanFlags, OfABlockSizeAndAMixTheOptionReplacesWhatThePlanHas) {
               StatusIs(kInvalid, "are both given"));
 }
 
+TEST(PlanFlags, ReadsAndTheOrderOfBlocksReplaceThoseOfThePlan) {
+  const v1::TestPlan plan = MustApply("read: 10\naccess: sequential\n", {"--read-percent", "30", "--access", "random"});
+  EXPECT_EQ(plan.read_percent(), 30U);
+  EXPECT_EQ(plan.access(), v1::ACCESS_RANDOM);
+  const v1::TestPlan kept = MustApply("read: 100\naccess: random\n", {});
+  EXPECT_EQ(kept.read_percent(), 100U);
+  EXPECT_EQ(kept.access(), v1::ACCESS_RANDOM);
+  EXPECT_THAT(Apply("{}", {"--read-percent", "101"}), StatusIs(kInvalid, "a whole number from 0 to 100"));
+  EXPECT_THAT(Apply("{}", {"--read-percent=-1"}), StatusIs(kInvalid, "a whole number from 0 to 100"));
+  EXPECT_THAT(Apply("{}", {"--access", "backwards"}), StatusIs(kInvalid, "expected one of sequential, random"));
+}
+
 TEST(PlanFlags, EveryFlagAndAliasOfTheRulesIsAnOption) {
   CLI::App app;
   const PlanFlags flags(app);

@@ -113,6 +113,8 @@ workload:
   cpu_load: 0
   arrival: even
 block_size: [4k, 5000]
+read: 0
+access: sequential
 duration: 10s
 warmup: 2s
 repeat: 1
