@@ -49,8 +49,12 @@ void ReportSums::Watch(Analyzer& analyzer) {
 }
 
 void ReportSums::Add(uint32_t host, const v1::Frame& frame) {
-  // The parts of a write are in no sum.
-  if (frame.operation() != 0) return;
+  if (frame.operation() != 0) {
+    // Parts of writes have no bytes, and are in no sum.
+    const bool is_measured_read = frame.bytes() > 0 && (frame.first_interval() >= 0 || frame.closing());
+    if (is_measured_read) reads_ += frame.latency().count();
+    return;
+  }
   Sums& sums = sums_[{frame.step(), host, frame.qm()}];
   if (frame.first_interval() < 0 && !frame.closing()) {
     sums.warmup_writes += frame.latency().count();

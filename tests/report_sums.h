@@ -23,6 +23,8 @@ class ReportSums {
 
   // Completed writes of all measured parts.
   uint64_t writes() const;
+  // Measured reads of steps that write as well, closing ones included.
+  uint64_t reads() const { return reads_; }
 
  private:
   struct Sums {
@@ -40,6 +42,8 @@ class ReportSums {
 
   // By step (from 0), host's number and writer.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Sums> sums_;
+  // Measured reads of steps that write as well.
+  uint64_t reads_ = 0;
 };
 
 // What no report may say of itself, whatever it was made from; empty: nothing of that.

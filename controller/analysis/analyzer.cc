@@ -231,7 +231,7 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
       continue;
     }
     if (on_frame_) on_frame_(frames.host(), frame);
-    const bool of_write = frame.operation() == kWriteOperation;
+    const bool of_write = frame.operation() == kMainOperation;
     if (section_) {
       const auto place = static_cast<int>(frame.operation());
       section_->OnFrame(frames.host(), frame, of_write ? "" : step_->step().operations(place).name());
@@ -542,9 +542,19 @@ void Analyzer::AddHostNotes(const v1::Report& report) {
     mounts.insert(mounts.end(), host.more_mounts().begin(), host.more_mounts().end());
     std::set<std::string> caveats;
     for (const v1::MountReport& mount : mounts) {
+      const uint32_t read_percent = report.plan().read_percent();
+      const bool reads = read_percent > 0;
+      const char* const operations = !reads ? "writes" : read_percent < kOnlyReads ? "reads and writes" : "reads";
       if (!mount.direct_refused().empty()) {
-        notes_.Add("direct", absl::StrCat(host.label(), ": O_DIRECT was refused (", mount.direct_refused(),
-                                          "); the writes went through the page cache."));
+        notes_.Add("direct", absl::StrCat(host.label(), ": O_DIRECT was refused (", mount.direct_refused(), "); the ",
+                                          operations, " went through the page cache."));
+      }
+      // A read that the page cache served shows nothing of the storage: a run with such reads passes no criterion.
+      if (reads && !mount.direct() && hosts_.at(host.number()).prepared) {
+        NoteBook& book = report.plan().criteria().empty() ? notes_ : reasons_;
+        book.Add("page cache", absl::StrCat(host.label(),
+                                            ": its reads went through the page cache, and may show the host's "
+                                            "memory in place of the storage."));
       }
       if (mount.caveat().empty() || !caveats.insert(mount.caveat()).second) continue;
       notes_.Add("caveat", absl::StrCat(host.label(), ": ", Sentence(mount.caveat())));

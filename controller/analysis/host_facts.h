@@ -68,8 +68,9 @@ struct HostFacts {
   }
   // Whether its writers measure an operation of the step, by its place in the step's list.
   bool Measures(const v1::LogStep& step, uint32_t operation) const {
-    return operation == kWriteOperation ||
-           (operation < static_cast<uint32_t>(step.operations_size()) && workload().sync() == v1::SYNC_MODE_FDATASYNC);
+    if (operation == kMainOperation) return true;
+    if (operation >= static_cast<uint32_t>(step.operations_size())) return false;
+    return operation == ReadOperationOf(step) || workload().sync() == v1::SYNC_MODE_FDATASYNC;
   }
   // Whether the writes of a rate start at random.
   bool random_arrivals(const v1::LogStep& step) const { return arrival(step) == v1::ARRIVAL_POISSON; }

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -47,17 +48,19 @@ std::string CountText(uint64_t count, std::string noun) {
 
 }  // namespace
 
-std::string FormatMetricValue(const MetricInfo& info, double value) {
+std::string FormatMetricValue(const MetricInfo& info, double value, const std::string& operations) {
   switch (info.unit) {
     case MetricUnit::kNanoseconds:
       return absl::StrFormat("%.3f ms", value / static_cast<double>(kNsPerMs));
     case MetricUnit::kWritesPerSecond:
-      return value < 100 ? absl::StrFormat("%.2f writes/s", value)
-                         : absl::StrCat(FormatCount(static_cast<uint64_t>(std::llround(value))), " writes/s");
+      return absl::StrCat(
+          value < 100 ? absl::StrFormat("%.2f", value) : FormatCount(static_cast<uint64_t>(std::llround(value))), " ",
+          operations, "/s");
     case MetricUnit::kBytesPerSecond:
       return absl::StrFormat("%.2f MB/s", value / kBytesPerMegabyte);
     case MetricUnit::kCount:
-      return CountText(static_cast<uint64_t>(std::llround(value)), info.noun);
+      return CountText(static_cast<uint64_t>(std::llround(value)),
+                       info.noun == std::string_view("writes") ? operations : info.noun);
     case MetricUnit::kPercent:
       // Rounded down, so that what is not reached does not look as if it were.
       return absl::StrFormat("%.2f %%", std::floor(value * 100) / 100);
@@ -69,6 +72,12 @@ std::string FormatMetricValue(const MetricInfo& info, double value) {
       break;
   }
   return value == 0 ? "no" : "yes";
+}
+
+std::string CountedOperations(const Criterion& criterion, uint32_t read_percent) {
+  if (read_percent == kOnlyReads || criterion.operation == kReadName) return "reads";
+  const bool of_rate = criterion.metric == Metric::kRateAchieved || criterion.metric == Metric::kNotIssued;
+  return of_rate && ReadsAndWrites(read_percent) ? "operations" : "writes";
 }
 
 std::string FormatPlace(uint32_t step, const std::string& host, uint32_t qm, uint32_t storage,
@@ -164,7 +173,7 @@ bool IsByClock(Metric metric) {
 
 }  // namespace
 
-Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules) {
+Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules), read_percent_(plan.read_percent()) {
   rate_.criterion = ParseCriterion(kAddedRateCriterion).value();
   rate_.text = kAddedRateCriterion;
   rate_.added = true;
@@ -304,19 +313,20 @@ void Judge::TakePercentile(Case& one, StepCase& in_step, const Reading& reading)
   if (!reading.of_lost_host) keep(in_step.longest_needed_of_present);
 }
 
-std::string Judge::NeedText(const Case& one, const Unsure& unsure) {
+std::string Judge::NeedText(const Case& one, const Unsure& unsure) const {
   const BeyondLimit& beyond = unsure.beyond;
   const double share = AllowedShare(one.criterion);
   const double needed_writes = WritesForPercentile(one.criterion.percentile);
   const bool thin = static_cast<double>(beyond.writes) < needed_writes;
   double needed_ns = unsure.needed_ns;
+  const std::string operations = " " + CountedOperations(one.criterion, read_percent_);
   std::string text;
   if (thin) {
-    text = absl::StrCat("needs ", FormatCount(static_cast<uint64_t>(needed_writes)), " writes, has ",
+    text = absl::StrCat("needs ", FormatCount(static_cast<uint64_t>(needed_writes)), operations, ", has ",
                         FormatCount(beyond.writes));
   } else {
     text = absl::StrCat("too close to the limit: ", FormatCount(beyond.certain), " of ", FormatCount(beyond.writes),
-                        " writes are beyond it, which may be chance");
+                        operations, " are beyond it, which may be chance");
     const double factor = FactorToDecide(beyond, share, std::max<uint64_t>(one.tests, 1));
     if (factor == 0) return text;
     needed_ns = std::max(needed_ns, factor * static_cast<double>(beyond.measured_ns));
@@ -358,7 +368,8 @@ v1::CriterionStepReport Judge::MakeStepReport(const Case& one, uint32_t step, co
   }
   if (!shown->seen) return report;
   report.set_value(shown->value);
-  report.set_value_text(FormatMetricValue(InfoOf(one.criterion.metric), shown->value));
+  report.set_value_text(
+      FormatMetricValue(InfoOf(one.criterion.metric), shown->value, CountedOperations(one.criterion, read_percent_)));
   report.set_kind(shown->kind);
   report.set_host(shown->host);
   report.set_qm(shown->qm);

@@ -25,7 +25,10 @@ inline constexpr char kAddedRateCriterion[] = "rate_achieved>=99%";
 double ChanceOfAtLeast(uint64_t count, uint64_t n, double share);
 
 // A value of the metric with its unit: "14.211 ms", "2 stalls", "99.98 %".
-std::string FormatMetricValue(const MetricInfo& info, double value);
+std::string FormatMetricValue(const MetricInfo& info, double value, const std::string& operations = "writes");
+
+// What the criterion counts in a run with that share of reads: "writes", "reads" or "operations".
+std::string CountedOperations(const Criterion& criterion, uint32_t read_percent);
 
 // "step 2, beta/qm2". Step 0 is the run; an empty host names the storage instead; queue manager 0 and storage 0: none.
 // `name` is what the queue manager is called; empty: "qm2".
@@ -133,9 +136,10 @@ class Judge {
   v1::CriterionReport MakeReport(const Case& one, bool losses_accepted) const;
   v1::CriterionStepReport MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
                                          bool losses_accepted) const;
-  static std::string NeedText(const Case& one, const Unsure& unsure);
+  std::string NeedText(const Case& one, const Unsure& unsure) const;
 
   uint32_t rules_;
+  uint32_t read_percent_;
   // By step.
   std::map<uint32_t, std::string> distrusted_;
   std::vector<Case> cases_;

@@ -293,7 +293,7 @@ class ScopesSoFar : public ScopeVisitor {
     // Nothing is known of it yet.
     if (sums.measured_ns <= 0 || !judge_.LooksAt(place.kind, step_.shape().block_size_bytes)) return;
     const SecondExtremes extremes = sums.series.Extremes(WholeSecondsIn(sums.whole_ns));
-    const bool of_writes = place.operation == kWriteOperation;
+    const bool of_writes = place.operation == kMainOperation;
     v1::ScopeReport scope = MakeScopeReport(sums, extremes.seconds);
     scope.set_kind(place.kind);
     if (place.facts != nullptr) scope.set_host(place.facts->label());

@@ -326,6 +326,7 @@ Reading ScopeRateAchieved(const Criterion& /*criterion*/, const ScopeFigures& fi
   const auto completed = static_cast<double>(sums.rate_completed);
   SetExact(100 * completed / due, reading);
   WidenByMissing(figures, reading);
+  if (sums.missing_reads > 0) Widen(reading.least, 100, kDataMissing, reading);
   const double could = completed + static_cast<double>(sums.rate_open + sums.not_issued_by_delay);
   Widen(reading.least, 100 * could / due,
         sums.not_issued_by_delay > sums.rate_open

@@ -247,7 +247,7 @@ uint64_t WriterStats::MissingWrites(bool done) const {
   return Disagreement().empty() ? 0 : UINT64_MAX;
 }
 
-std::string WriterStats::Disagreement() const {
+std::string WriterStats::Disagreement(const std::string& operations) const {
   if (!totals_) return "";
   const auto differ = [](const char* what, uint64_t counted, uint64_t framed) {
     return counted == framed ? std::string()
@@ -255,7 +255,7 @@ std::string WriterStats::Disagreement() const {
                                             ", its frames hold ", FormatCount(framed));
   };
   for (const std::string& difference :
-       {differ("writes", totals_->writes(), warmup_.writes + latency_.count()),
+       {differ(operations.c_str(), totals_->writes(), warmup_.writes + latency_.count()),
         differ("bytes", totals_->bytes(), warmup_.bytes + measured_bytes_ + closing().bytes),
         // The guard admits no more than 63 bits of it.
         differ("ns of latency", totals_->latency_sum_ns(),
@@ -272,9 +272,9 @@ namespace {
 // A rate counts as held where this much of it was served; one write may still be due.
 constexpr double kHeldShare = 0.99;
 
-// End of what is known of a writer, in its clock: its step's end, or the start of the write that was in flight then.
-int64_t EndOfKnown(const WriterStats& writer, int64_t start_ns, const MeasuredPart& measured) {
-  const int64_t last_end_ns = std::max(writer.last_end_ns(), start_ns);
+// End of what is known of a writer, in its clock: its step's end, or the start of the operation that was in flight
+// then. `last_end_ns`: end of the writer's last operation, at least `start_ns`.
+int64_t EndOfKnown(const WriterStats& writer, int64_t start_ns, int64_t last_end_ns, const MeasuredPart& measured) {
   if (writer.in_flight_since_ns() != 0 && !writer.closed()) {
     // The recorder was a little late to look: what it saw in flight may have started after its data end.
     const int64_t data_end_ns = std::max(start_ns + measured.measured_ns, last_end_ns);
@@ -333,6 +333,7 @@ void ScopeSums::Merge(const ScopeSums& other) {
   rate_open += other.rate_open;
   unscheduled.Merge(other.unscheduled);
   missing_writes = SaturatingAdd(missing_writes, other.missing_writes);
+  missing_reads = SaturatingAdd(missing_reads, other.missing_reads);
   lost = lost || other.lost;
   generator_bound = generator_bound || other.generator_bound;
   cpu_wait_ns += other.cpu_wait_ns;
@@ -356,9 +357,8 @@ const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both) {
   return both;
 }
 
-ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
-                       const AskedLoad& asked) {
-  const double rate_per_second = asked.rate_per_second;
+ScopeSums SumsOfOperation(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
+                          const AskedLoad& asked) {
   ScopeSums sums;
   sums.latency.Merge(writer.latency());
   sums.response.Merge(writer.response());
@@ -377,55 +377,85 @@ ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, co
   sums.slowest_qm = qm;
   sums.fastest_seq = writer.fastest_seq();
   sums.missing_writes = writer.MissingWrites(measured.done);
+  if (measured.start_ns && writer.closing().writes > 0) {
+    sums.closing_length_ns = std::max<int64_t>(writer.last_end_ns() - *measured.start_ns - measured.measured_ns, 0);
+  }
+  if (asked.rate_per_second > 0) {
+    sums.asked_iops = asked.rate_per_second;
+    sums.not_issued_unknown = !writer.totals();
+  }
+  return sums;
+}
 
-  sums.between_ns = writer.between_ns();
+ScopeSums SumsOfWriter(const WriterStats& writer, const ReadsBeside& beside, uint32_t host, uint32_t qm,
+                       const MeasuredPart& measured, const AskedLoad& asked) {
+  const double rate_per_second = asked.rate_per_second;
+  const WriterStats* const reads = beside.stats;
+  ScopeSums sums = SumsOfOperation(writer, host, qm, measured, asked);
+  sums.missing_reads = beside.missing;
+  Int128 reading_ns = 0;
+  uint64_t operations = writer.latency().count();
+  uint64_t completed = sums.CompletedWrites();
+  int64_t last_end_ns = writer.last_end_ns();
+  if (reads != nullptr) {
+    reading_ns = static_cast<Int128>(reads->latency().sum_ns());
+    operations += reads->latency().count();
+    completed += reads->latency().count() - reads->closing().writes;
+    last_end_ns = std::max(last_end_ns, reads->last_end_ns());
+  }
+  const auto writing_ns = static_cast<Int128>(writer.latency().sum_ns());
+  // The time between a writer's writes includes that of its reads.
+  sums.between_ns = writer.between_ns() + reading_ns;
   if (measured.start_ns) {
     const int64_t start_ns = *measured.start_ns;
-    const int64_t end_ns = EndOfKnown(writer, start_ns, measured);
+    last_end_ns = std::max(last_end_ns, start_ns);
+    const int64_t end_ns = EndOfKnown(writer, start_ns, last_end_ns, measured);
     sums.elapsed_ns = end_ns - start_ns;
-    sums.between_ns += end_ns - std::max(writer.last_end_ns(), start_ns);
-    if (writer.closing().writes > 0) {
-      sums.closing_length_ns = std::max<int64_t>(writer.last_end_ns() - start_ns - measured.measured_ns, 0);
-    }
+    sums.between_ns += end_ns - last_end_ns;
   } else {
-    sums.elapsed_ns = static_cast<Int128>(writer.latency().sum_ns()) + writer.between_ns();
+    sums.elapsed_ns = writing_ns + sums.between_ns;
   }
+  if (rate_per_second <= 0) return sums;
 
-  if (rate_per_second > 0) {
-    sums.asked_iops = rate_per_second;
-    if (writer.totals()) {
-      sums.not_issued = writer.totals()->not_issued();
-      // The first of them when its turn came, and each other one when the write before it, taken as an average one,
-      // would have ended.
-      if (const uint64_t delay_ns = writer.totals()->start_delay().max_ns(); delay_ns > 0) {
-        const double average_ns = static_cast<double>(writer.latency().sum_ns()) /
-                                  static_cast<double>(std::max<uint64_t>(writer.latency().count(), 1));
-        const double could = 1 + static_cast<double>(delay_ns) / std::max(average_ns, 1.0);
-        sums.not_issued_by_delay = static_cast<uint64_t>(std::min(static_cast<double>(sums.not_issued), could));
-      }
-      // A write that was never issued has no start that shows how late it was.
-      const v1::WriterTotals& totals = *writer.totals();
-      sums.max_behind_writes = std::max(totals.max_behind_writes(), totals.not_issued());
-      sums.max_behind_ns = std::max(totals.max_behind_ns(), totals.not_issued_age().max_ns());
+  const v1::WriterTotals* const totals = writer.totals() ? &*writer.totals() : nullptr;
+  const v1::WriterTotals* const of_reads = reads != nullptr && reads->totals() ? &*reads->totals() : nullptr;
+  if (totals != nullptr) {
+    sums.not_issued = totals->not_issued();
+    uint64_t delay_ns = totals->start_delay().max_ns();
+    uint64_t oldest_ns = totals->not_issued_age().max_ns();
+    if (of_reads != nullptr) {
+      sums.not_issued = SaturatingAdd(sums.not_issued, of_reads->not_issued());
+      delay_ns = std::max(delay_ns, of_reads->start_delay().max_ns());
+      oldest_ns = std::max(oldest_ns, of_reads->not_issued_age().max_ns());
     }
-    sums.not_issued_unknown = !writer.totals();
-    double due = rate_per_second * static_cast<double>(measured.measured_ns) / static_cast<double>(kNsPerSecond);
-    if (writer.totals() && writer.totals()->has_due()) {
-      // Writes that were due in the warm-up and are caught up with, or carried on, do not belong to it.
-      due = static_cast<double>(writer.totals()->due());
-    } else if (asked.random_arrivals) {
-      // How many were due is known from the writer alone; without its word, what chance takes from the average is
-      // allowed.
-      due = writer.totals() ? static_cast<double>(writer.latency().count()) + static_cast<double>(sums.not_issued)
-                            : std::max(0.0, due - 4 * std::sqrt(due));
+    // The first of them when its turn came, and each other one when the one before it, taken as an average one, would
+    // have ended.
+    if (delay_ns > 0) {
+      const double average_ns =
+          static_cast<double>(writing_ns + reading_ns) / static_cast<double>(std::max<uint64_t>(operations, 1));
+      const double could = 1 + static_cast<double>(delay_ns) / std::max(average_ns, 1.0);
+      sums.not_issued_by_delay = static_cast<uint64_t>(std::min(static_cast<double>(sums.not_issued), could));
     }
-    sums.rate_due = static_cast<uint64_t>(due);
-    sums.rate_completed = std::min(sums.CompletedWrites(), sums.rate_due);
-    // One write more or less is a matter of when the last one was due.
-    sums.rate_open = sums.rate_completed < sums.rate_due ? 1 : 0;
-    sums.rate_held =
-        static_cast<double>(sums.rate_completed + sums.rate_open) >= kHeldShare * static_cast<double>(sums.rate_due);
+    // A write that was never issued has no start that shows how late it was.
+    sums.max_behind_writes = std::max(totals->max_behind_writes(), sums.not_issued);
+    sums.max_behind_ns = std::max(totals->max_behind_ns(), oldest_ns);
   }
+  double due = rate_per_second * static_cast<double>(measured.measured_ns) / static_cast<double>(kNsPerSecond);
+  if (totals != nullptr && totals->has_due()) {
+    // Writes that were due in the warm-up and are caught up with, or carried on, do not belong to it.
+    due = static_cast<double>(totals->due());
+  } else if (asked.random_arrivals) {
+    // How many were due is known from the writer alone; without its word, what chance takes from the average is
+    // allowed.
+    due = totals != nullptr ? static_cast<double>(operations) + static_cast<double>(sums.not_issued)
+                            : std::max(0.0, due - 4 * std::sqrt(due));
+  }
+  sums.rate_due = static_cast<uint64_t>(due);
+  sums.rate_completed = std::min(completed, sums.rate_due);
+  // One write more or less is a matter of when the last one was due.
+  sums.rate_open = sums.rate_completed < sums.rate_due ? 1 : 0;
+  const uint64_t most = SaturatingAdd(sums.rate_completed + sums.rate_open, sums.missing_reads);
+  sums.rate_held = static_cast<double>(most) >= kHeldShare * static_cast<double>(sums.rate_due);
   return sums;
 }
 

@@ -87,7 +87,7 @@ class WriterStats {
   // How many writes the frames may lack; UINT64_MAX: unknown. `done`: the writer's own counts should have arrived.
   uint64_t MissingWrites(bool done) const;
   // How the frames differ from the writer's own counts, as text; empty if they agree or cannot be compared.
-  std::string Disagreement() const;
+  std::string Disagreement(const std::string& operations = "writes") const;
 
  private:
   absl::Status Check(const v1::Frame& frame) const;
@@ -175,6 +175,8 @@ struct ScopeSums {
   Histogram unscheduled;
   // Writes that no accepted frame reported; UINT64_MAX: unknown how many.
   uint64_t missing_writes = 0;
+  // As missing_writes, of the reads beside the writes.
+  uint64_t missing_reads = 0;
   // A host of the scope was lost or failed in the step.
   bool lost = false;
   // In a placement: the load generator on a host of the scope may be CPU-bound. What callers experienced then shows
@@ -218,9 +220,21 @@ struct AskedLoad {
   bool random_arrivals = false;
 };
 
-// The sums of one writer.
-ScopeSums SumsOfWriter(const WriterStats& writer, uint32_t host, uint32_t qm, const MeasuredPart& measured,
-                       const AskedLoad& asked);
+// Reads that a writer makes beside its writes.
+struct ReadsBeside {
+  // Null if none are known.
+  const WriterStats* stats = nullptr;
+  // Reads that no accepted frame reported; UINT64_MAX: unknown how many.
+  uint64_t missing = 0;
+};
+
+// The sums of one writer. The target rate and the time that passed are those of its writes and reads together.
+ScopeSums SumsOfWriter(const WriterStats& writer, const ReadsBeside& beside, uint32_t host, uint32_t qm,
+                       const MeasuredPart& measured, const AskedLoad& asked);
+// The sums of one operation of a writer, without what belongs to the writer as a whole, such as whether it held the
+// rate.
+ScopeSums SumsOfOperation(const WriterStats& operation, uint32_t host, uint32_t qm, const MeasuredPart& measured,
+                          const AskedLoad& asked);
 
 // A row of the report, except what needs the timeline: the slowest write, and how far the data reach. `whole_seconds`:
 // seconds of the step that all of the scope was measured in.

@@ -177,8 +177,9 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
   if (part.done() && !part.stopped().empty() && start_ns) {
     int64_t last_ns = 0;
     int64_t last_cut_ns = 0;
-    for (const auto& writer : part.writers()) {
-      last_ns = std::max(last_ns, writer ? writer->last_end_ns() : 0);
+    for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+      const auto& writer = part.writers()[qm - 1];
+      last_ns = std::max(last_ns, part.last_end_ns(qm));
       last_cut_ns = std::max(last_cut_ns, writer ? writer->last_cut_ns() : 0);
     }
     // Where no measured write ended it was stopped before, at the latest when its last frames were cut.
@@ -259,7 +260,7 @@ std::vector<WriterStallInterval> StallsOfStep::OpenOnes(const std::optional<Writ
 
 void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part,
                              const CoveredTime& pauses) {
-  const auto median_ns = static_cast<int64_t>(writer.latency().PercentileNs(50));
+  const int64_t median_ns = part.usual_ns(qm);
   const int64_t threshold_ns = StallThresholdNs(stats_.shape().stall_ns, median_ns);
   least_threshold_ns_ = std::min(least_threshold_ns_, threshold_ns);
   largest_threshold_ns_ = std::max(largest_threshold_ns_, threshold_ns);
@@ -307,7 +308,8 @@ void StallsOfStep::AddInterval(StalledInterval interval, const WriterStallInterv
       std::min(std::max(begin->error_ns, end->error_ns + (drift_ns < 0 ? -drift_ns : drift_ns)), kMostErrorNs);
   interval.in_flight_ns = reported.in_flight_ns;
   interval.paused_ns = pauses.Within(reported.begin_ns, reported.end_ns);
-  interval.number = reported.first_seq;
+  // Where reads are beside the writes, it counts them together, and is the number of neither.
+  interval.number = stats_.read_operation() == kMainOperation ? reported.first_seq : 0;
   interval.open = reported.open;
   interval.writes = reported.writes;
   interval.row_of_ns = reported.in_a_row ? reported.longest_ns : 0;
@@ -467,8 +469,15 @@ void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& repor
   std::set<uint32_t> unknown;
   for (const auto& [number, part] : stats.hosts()) {
     const HostFacts& facts = run.hosts.at(number);
-    for (const auto& writer : part.writers()) {
-      if (!writer || writer->first_start_ns() == 0) continue;
+    for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+      // A writer's first operation may be a read.
+      const WriterStats* writer = part.writers()[qm - 1].get();
+      const WriterStats* const reads = part.reads(qm);
+      if (writer == nullptr) continue;
+      const bool reads_first = reads != nullptr && reads->first_start_ns() != 0 &&
+                               (writer->first_start_ns() == 0 || reads->first_start_ns() < writer->first_start_ns());
+      if (reads_first) writer = reads;
+      if (writer->first_start_ns() == 0) continue;
       // Writers whose starts are spread over a period, or random, are as late as they are after their own.
       if (!writer->first_phase_ns() && facts.spreads_starts(stats.step())) {
         unknown.insert(number);
@@ -506,6 +515,48 @@ void AddStartSkew(StepStats& stats, const RunContext& run, v1::StepReport& repor
     host.set_host(run.hosts.at(number).label());
     host.set_behind_ns(Clamp64(Int128{first.latest_ns} - earliest->second.earliest_ns));
     host.set_error_ns(first.error_ns);
+  }
+}
+
+std::string StepReporter::BottleneckOfHost(uint32_t number, const v1::HostLoadReport& load) const {
+  const auto share = ring_wait_share_.find(number);
+  return BottleneckOf(load, share == ring_wait_share_.end() ? 0 : share->second);
+}
+
+bool StepReporter::HostsWereTroubled() const {
+  const bool lost = std::any_of(run_.hosts.begin(), run_.hosts.end(),
+                                [this](const auto& host) { return stats_.WasLostHere(host.second); });
+  return lost || std::any_of(stats_.loads().begin(), stats_.loads().end(), [this](const auto& host) {
+           const auto& [number, load] = host;
+           // A recorder that was suspended ran late, which is a bottleneck, too.
+           return !load.empty() && run_.hosts.contains(number) && !BottleneckOfHost(number, load.Make()).empty();
+         });
+}
+
+void StepReporter::AddLoad() {
+  bool rows_missing = false;
+  for (const auto& [number, load] : stats_.loads()) {
+    if (load.empty() || !run_.hosts.contains(number)) continue;
+    v1::HostLoadReport& report = *report_.add_load();
+    report = load.Make();
+    report.set_host(run_.hosts.at(number).label());
+    const std::string who = absl::StrCat(report.host(), ", ", StepName(), ": ");
+    report.set_bottleneck(BottleneckOfHost(number, report));
+    if (!report.bottleneck().empty()) {
+      run_.notes.Add("bottleneck",
+                     absl::StrCat(who, "the load generator may be CPU-bound: ", report.bottleneck(), "."));
+    }
+    if (load.went_back()) {
+      run_.notes.Add("went-back", absl::StrCat(who,
+                                               "a counter of its kernel went back; that sample is left out "
+                                               "of the load's figures."));
+    }
+    rows_missing = rows_missing || load.rows_missing();
+  }
+  if (rows_missing) {
+    run_.notes.Add("load",
+                   absl::StrCat(StepName(), ": the load's columns end before the step does: they would have more than ",
+                                FormatCount(kLoadRows), " rows."));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/verdict_cause.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -32,6 +33,10 @@ constexpr char kJournalEnds[] = "the journal ends";
 
 }  // namespace
 
+const char* StepReporter::MainText() const {
+  return stats_.step().read_percent() == kOnlyReads ? " reads" : " writes";
+}
+
 std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
 }
@@ -46,8 +51,8 @@ std::string StepReporter::WhyEarly(const HostFacts& facts, const HostStep& part)
 }
 
 void StepReporter::OnSilentWriter(const HostFacts& facts, uint32_t qm, uint32_t operation) {
-  if (operation == kWriteOperation) data_missing_ = true;
-  const std::string of = operation == kWriteOperation ? "" : absl::StrCat(" of the ", OperationName(operation));
+  if (operation == kMainOperation) data_missing_ = true;
+  const std::string of = operation == kMainOperation ? "" : absl::StrCat(" of the ", OperationName(operation));
   run_.reasons.Add("silent", absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": nothing was reported", of, "."));
 }
 
@@ -61,7 +66,7 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
   const bool of_host = scope.kind == v1::SCOPE_KIND_QM || scope.kind == v1::SCOPE_KIND_HOST;
   Named name{scope.kind, of_host ? scope.facts->label() : "", scope.qm, scope.storage};
   if (scope.kind == v1::SCOPE_KIND_QM) name.queue_manager = scope.facts->QmName(scope.qm);
-  if (scope.operation != kWriteOperation) return AddOperationScope(name, sums, scope);
+  if (scope.operation != kMainOperation) return AddOperationScope(name, sums, scope);
   if (scope.left_early) name.why_early = WhyEarly(*scope.facts, *scope.part);
   switch (scope.kind) {
     case v1::SCOPE_KIND_QM:
@@ -88,7 +93,8 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
 void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   v1::OperationReport& operation = *report_.mutable_operations(static_cast<int>(scope.operation) - 1);
   if (scope.kind == v1::SCOPE_KIND_QM) {
-    if (const std::string difference = scope.writer->Disagreement(); !difference.empty()) {
+    const char* const counted = scope.operation == stats_.read_operation() ? "reads" : "writes";
+    if (const std::string difference = scope.writer->Disagreement(counted); !difference.empty()) {
       run_.reasons.Add("totals", absl::StrCat(scope.facts->WriterName(scope.qm), ", ", StepName(), ", ",
                                               operation.name(), ": ", difference, "."));
     }
@@ -112,16 +118,27 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   *report.mutable_latency() = MakeLatencyReport(sums.latency);
   report.set_warmup_count(sums.counts.warmup_writes());
   v1::ScopeReport judged;
+  if (scope.operation == stats_.read_operation()) {
+    if (scope.kind == v1::SCOPE_KIND_CLUSTER) reads_series_.Merge(sums.series);
+    judged = MakeScopeReport(sums, WholeSecondsIn(sums.whole_ns));
+    v1::OperationThroughputReport& throughput = *report.mutable_throughput();
+    throughput.set_count(judged.writes());
+    throughput.set_bytes(judged.bytes());
+    throughput.set_iops(judged.iops());
+    throughput.set_mb_per_second(judged.mb_per_second());
+    if (judged.has_rate()) *report.mutable_response() = judged.rate().response();
+  }
   SetSlowest(sums, judged);
   if (judged.has_slowest()) *report.mutable_slowest() = judged.slowest();
   CopySharedFields(report, judged);
   judged.set_measured_ns(sums.measured_ns);
+  Histogram both;
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
-                     {judged, sums, sums.latency, {}, !report_.cut_short().empty(), operation.name()});
+                     {judged, sums, FeltLatency(sums, both), {}, !report_.cut_short().empty(), operation.name()});
 }
 
 const SecondTable* StepReporter::PercentilesOf(const StepScope& scope, TimeKind kind) const {
-  if (scope.operation != kWriteOperation) return nullptr;
+  if (scope.operation != kMainOperation) return nullptr;
   switch (scope.kind) {
     case v1::SCOPE_KIND_QM:
       return &scope.part->percentiles(kind).qm(scope.qm);
@@ -265,24 +282,24 @@ void StepReporter::AddInFlight(const StepScope& scope) {
   }
   if (write->age_ns < kLongOpenWriteNs) return;
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
-  book.Add(
-      "in flight",
-      absl::StrFormat(
-          "%s, %s: the figures do not include a write that had been in flight for %.1f s at the host's last message.",
-          facts.WriterName(scope.qm), StepName(), static_cast<double>(write->age_ns) / 1e9));
+  book.Add("in flight",
+           absl::StrFormat(
+               "%s, %s: the figures do not include %s that had been in flight for %.1f s at the host's last message.",
+               facts.WriterName(scope.qm), StepName(), OneOperation(stats_.step().read_percent()),
+               static_cast<double>(write->age_ns) / 1e9));
 }
 
 void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
                                const ScopeSums& sums) {
   const std::string who = absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": ");
-  if (const std::string difference = writer.Disagreement(); !difference.empty()) {
+  const char* const operation = AnyOperation(stats_.step().read_percent());
+  if (const std::string difference = writer.Disagreement(MainText() + 1); !difference.empty()) {
     run_.reasons.Add("totals", absl::StrCat(who, difference, "."));
   }
   const double accounted = sums.AccountedPercent();
   if (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent) {
-    run_.reasons.Add(
-        "accounted",
-        absl::StrFormat("%stime in writes and between them is %.1f %% of the time that passed.", who, accounted));
+    run_.reasons.Add("accounted", absl::StrFormat("%stime in %ss and between them is %.1f %% of the time that passed.",
+                                                  who, operation, accounted));
   }
   const auto measured_ns = static_cast<double>(sums.measured_ns);
   if (static_cast<double>(sums.counts.ring_full_wait_ns()) > kRingWaitShare * measured_ns) {
@@ -297,17 +314,17 @@ void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t q
   }
   if (sums.asked_iops > 0 && !sums.rate_held) {
     run_.notes.Add("rate",
-                   absl::StrFormat("%starget rate missed: %s writes/s; %s writes not issued at the end, backlog "
+                   absl::StrFormat("%starget rate missed: %s %ss/s; %s %ss not issued at the end, backlog "
                                    "of up to %.3f s.",
-                                   who, FormatTargetRate(sums.asked_iops), FormatCount(sums.not_issued),
-                                   static_cast<double>(sums.max_behind_ns) / 1e9));
+                                   who, FormatTargetRate(sums.asked_iops), operation, FormatCount(sums.not_issued),
+                                   operation, static_cast<double>(sums.max_behind_ns) / 1e9));
   }
   if (sums.latency.clamped() > 0) {
-    run_.notes.Add(
-        "clamped",
-        absl::StrCat(
-            who, FormatCount(sums.latency.clamped()), " writes took more than 1 h; only sum and maximum show how long.",
-            sums.latency.max_ns() < kLongestLatencyNs ? "" : " One took 78 h or longer: how long is not known."));
+    run_.notes.Add("clamped", absl::StrCat(who, FormatCount(sums.latency.clamped()), MainText(),
+                                           " took more than 1 h; only sum and maximum show how long.",
+                                           sums.latency.max_ns() < kLongestLatencyNs
+                                               ? ""
+                                               : " One took 78 h or longer: how long is not known."));
   }
 }
 
@@ -322,7 +339,7 @@ void StepReporter::CheckHost(const HostFacts& facts, const ScopeSums& sums) {
   }
   if (sums.counts.untraced_writes() > 0) {
     run_.notes.Add("untraced", absl::StrCat(who, FormatCount(sums.counts.untraced_writes()), " of ",
-                                            FormatCount(sums.latency.count()), " writes are in no trace."));
+                                            FormatCount(sums.latency.count()), MainText(), " are in no trace."));
   }
 }
 
@@ -546,55 +563,16 @@ void StepReporter::AddFairness() {
   report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
 }
 
-std::string StepReporter::BottleneckOfHost(uint32_t number, const v1::HostLoadReport& load) const {
-  const auto share = ring_wait_share_.find(number);
-  return BottleneckOf(load, share == ring_wait_share_.end() ? 0 : share->second);
-}
-
-bool StepReporter::HostsWereTroubled() const {
-  const bool lost = std::any_of(run_.hosts.begin(), run_.hosts.end(),
-                                [this](const auto& host) { return stats_.WasLostHere(host.second); });
-  return lost || std::any_of(stats_.loads().begin(), stats_.loads().end(), [this](const auto& host) {
-           const auto& [number, load] = host;
-           // A recorder that was suspended ran late, which is a bottleneck, too.
-           return !load.empty() && run_.hosts.contains(number) && !BottleneckOfHost(number, load.Make()).empty();
-         });
-}
-
 void StepReporter::AddTrend(const ScopeSums& cluster) {
   if (!cluster_rows_reported_) return;
-  const auto trend = MakeTrend(WholeSeconds(cluster.series, WholeSecondsIn(cluster.whole_ns)));
+  SecondSeries series;
+  series.Merge(cluster.series);
+  series.Merge(reads_series_);
+  const auto trend = MakeTrend(WholeSeconds(series, WholeSecondsIn(cluster.whole_ns)));
   if (!trend) return;
   *report_.mutable_trend() = *trend;
   const std::string note = UnsettledNote(*trend, HostsWereTroubled());
   if (!note.empty()) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
-}
-
-void StepReporter::AddLoad() {
-  bool rows_missing = false;
-  for (const auto& [number, load] : stats_.loads()) {
-    if (load.empty() || !run_.hosts.contains(number)) continue;
-    v1::HostLoadReport& report = *report_.add_load();
-    report = load.Make();
-    report.set_host(run_.hosts.at(number).label());
-    const std::string who = absl::StrCat(report.host(), ", ", StepName(), ": ");
-    report.set_bottleneck(BottleneckOfHost(number, report));
-    if (!report.bottleneck().empty()) {
-      run_.notes.Add("bottleneck",
-                     absl::StrCat(who, "the load generator may be CPU-bound: ", report.bottleneck(), "."));
-    }
-    if (load.went_back()) {
-      run_.notes.Add("went-back", absl::StrCat(who,
-                                               "a counter of its kernel went back; that sample is left out "
-                                               "of the load's figures."));
-    }
-    rows_missing = rows_missing || load.rows_missing();
-  }
-  if (rows_missing) {
-    run_.notes.Add("load",
-                   absl::StrCat(StepName(), ": the load's columns end before the step does: they would have more than ",
-                                FormatCount(kLoadRows), " rows."));
-  }
 }
 
 }  // namespace plimsoll

@@ -131,6 +131,8 @@ class StepReporter : private ScopeVisitor {
   bool AccountsForRows(const Named& name, const ScopeSums& sums) const;
   uint32_t RowsFor(const ScopeSums& sums) const;
   std::string StepName() const;
+  // What the step's main figures are about, with a space before it: " writes" or " reads".
+  const char* MainText() const;
 
   StepStats& stats_;
   const RunContext& run_;
@@ -140,6 +142,8 @@ class StepReporter : private ScopeVisitor {
   bool series_of_hosts_ = true;
   bool series_of_cluster_ = true;
   bool cluster_rows_reported_ = true;
+  // The seconds of the cluster's reads, where it writes as well.
+  SecondSeries reads_series_;
   // By number of the host: largest share of its time that a writer waited for its recorder, where that is too much.
   std::map<uint32_t, double> ring_wait_share_;
   // By number of the host, of those whose load generator may be CPU-bound: CpuWaitToAllow.

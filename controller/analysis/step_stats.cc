@@ -15,12 +15,25 @@ WriterStats* HostStep::Writer(uint32_t qm, uint32_t operation) {
   std::unique_ptr<WriterStats>& writer = writers_[operation][qm - 1];
   if (!writer) {
     // The part of a write has neither bytes nor a schedule of its own.
-    const bool whole = operation == kWriteOperation;
+    const bool whole = operation == kMainOperation || operation == read_;
     StepShape own = shape_;
     own.rated = own.rated && whole;
     writer = std::make_unique<WriterStats>(own, whole ? *blocks_[qm - 1] : BlockRange());
   }
   return writer.get();
+}
+
+int64_t HostStep::last_end_ns(uint32_t qm) const {
+  const WriterStats* const writer = writers()[qm - 1].get();
+  const WriterStats* const reads_too = reads(qm);
+  return std::max(writer == nullptr ? 0 : writer->last_end_ns(), reads_too == nullptr ? 0 : reads_too->last_end_ns());
+}
+
+int64_t HostStep::usual_ns(uint32_t qm) const {
+  const WriterStats* const writer = writers()[qm - 1].get();
+  const WriterStats* const reads_too = reads(qm);
+  return static_cast<int64_t>(std::max(writer == nullptr ? 0 : writer->latency().PercentileNs(50),
+                                       reads_too == nullptr ? 0 : reads_too->latency().PercentileNs(50)));
 }
 
 absl::Status HostStep::NoWriter(uint32_t qm, uint32_t operation) const {
@@ -40,12 +53,11 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (done_) return absl::InvalidArgumentError("a frame after the step's end");
   WriterStats* writer = Writer(frame.qm(), frame.operation());
   if (writer == nullptr) return NoWriter(frame.qm(), frame.operation());
-  if (frame.operation() != kWriteOperation) return writer->Add(frame, guard);
+  if (frame.operation() != kMainOperation) return writer->Add(frame, guard);
   PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
   // The median is only looked up where it is needed.
-  const Histogram& latency = writer->latency();
-  stalls_.Take(frame, frame.stalls().empty() ? 0 : static_cast<int64_t>(latency.PercentileNs(50)), latency.count());
+  stalls_.Take(frame, frame.stalls().empty() ? 0 : usual_ns(frame.qm()), writer->latency().count());
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
   if (part == FramePart::kWarmup) AddWarmup(frame);
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
@@ -137,21 +149,6 @@ std::optional<int64_t> HostStep::all_next_interval() const {
   return next;
 }
 
-uint32_t StepStats::operations() const {
-  static const v1::LogStep kParts = [] {
-    v1::LogStep step;
-    MeasureParts(step);
-    return step;
-  }();
-  int known = 1;
-  while (known < std::min(step_.operations_size(), kParts.operations_size()) &&
-         step_.operations(known).kind() == v1::OPERATION_PART &&
-         step_.operations(known).name() == kParts.operations(known).name()) {
-    ++known;
-  }
-  return static_cast<uint32_t>(known);
-}
-
 bool StepStats::WasLostHere(const HostFacts& facts) const {
   return facts.lost && facts.lost->step() == static_cast<int32_t>(index_);
 }
@@ -180,9 +177,9 @@ MeasuredPart StepStats::MeasuredPartOf(uint32_t host, const HostFacts& facts, co
   } else if (part.stopped().empty()) {
     measured.measured_ns = shape_.duration_ns;
   } else {
-    for (const auto& writer : part.writers()) {
-      if (!writer || !measured.start_ns) continue;
-      measured.measured_ns = std::max(measured.measured_ns, writer->last_end_ns() - *measured.start_ns);
+    for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+      if (!part.writers()[qm - 1] || !measured.start_ns) continue;
+      measured.measured_ns = std::max(measured.measured_ns, part.last_end_ns(qm) - *measured.start_ns);
     }
     measured.measured_ns = std::min(measured.measured_ns, shape_.duration_ns);
     if (measured.measured_ns == 0) measured.measured_ns = part.covered_ns();
@@ -197,7 +194,7 @@ std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const Ho
   // The agent's last report of it is newer than the last frame.
   if (WasLostHere(facts)) {
     for (const v1::InFlight& last : facts.lost->in_flight()) {
-      if (last.qm() != qm || last.filling() || last.since_ns() < writer.last_end_ns()) continue;
+      if (last.qm() != qm || last.filling() || last.since_ns() < part.last_end_ns(qm)) continue;
       write = {last.since_ns(), last.age_ns(), last.path()};
     }
   }
@@ -208,7 +205,9 @@ std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const Ho
 
 ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const HostStep& part, uint32_t rules,
                                StepPhase phase, bool any_rate, uint32_t operation, ScopeVisitor& visitor) const {
-  const bool of_writes = operation == kWriteOperation;
+  const bool is_main = operation == kMainOperation;
+  const bool is_part = !is_main && operation != read_operation();
+  const bool mixed = read_operation() != kMainOperation;
   const MeasuredPart measured = MeasuredPartOf(host, facts, part, phase);
   ScopeSums all;
   all.measured_ns = measured.measured_ns;
@@ -224,25 +223,38 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
       if (!part.done() || !part.Writes(qm) || !facts.Measures(step_, operation)) continue;
       all.missing_writes = UINT64_MAX;
       // A writer that is silent altogether is named once.
-      if (of_writes || whole != nullptr) visitor.OnSilentWriter(facts, qm, operation);
+      if (is_main || whole != nullptr) visitor.OnSilentWriter(facts, qm, operation);
       continue;
     }
     MeasuredPart own = measured;
     if (!part.done()) own.measured_ns = writer->covered_ns();
     // A part has no schedule of its own: what a writer is late by is the whole write's.
-    const double rate_per_second = of_writes ? facts.rate_per_second(step_, qm) : 0;
-    ScopeSums sums = SumsOfWriter(*writer, host, qm, own, {rate_per_second, facts.random_arrivals(step_)});
+    const double rate_per_second = is_part ? 0 : facts.rate_per_second(step_, qm);
+    const AskedLoad asked{rate_per_second, facts.random_arrivals(step_)};
+    ReadsBeside beside;
+    if (mixed) {
+      beside.stats = part.reads(qm);
+      beside.missing = beside.stats != nullptr ? beside.stats->MissingWrites(own.done) : own.done ? UINT64_MAX : 0;
+    }
+    ScopeSums sums =
+        is_main ? SumsOfWriter(*writer, beside, host, qm, own, asked) : SumsOfOperation(*writer, host, qm, own, asked);
+    if (!is_main && !is_part && whole != nullptr) {
+      // What a writer waited for its recorder is in the frames of its writes.
+      sums.elapsed_ns = SumsOfWriter(*whole, beside, host, qm, own, asked).elapsed_ns;
+      sums.counts.set_ring_full_waits(whole->counts().ring_full_waits());
+      sums.counts.set_ring_full_wait_ns(whole->counts().ring_full_wait_ns());
+    }
     sums.clock_step_ns = facts.joined.description().clock_resolution_ns();
-    if (of_writes && any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
+    if (!is_part && any_rate && rate_per_second <= 0) sums.unscheduled.Merge(writer->latency());
     // Each write has the part.
-    if (whole == nullptr || whole->latency().count() != writer->latency().count() ||
-        whole->counts().warmup_writes() != writer->counts().warmup_writes()) {
+    if (is_part && (whole == nullptr || whole->latency().count() != writer->latency().count() ||
+                    whole->counts().warmup_writes() != writer->counts().warmup_writes())) {
       sums.missing_writes = UINT64_MAX;
     }
-    // Which of its parts a write in flight had reached is not known.
+    // The journal does not show whether an operation in flight read or wrote, nor which part a write had reached.
     if (whole != nullptr) {
       const auto open = OpenWriteOf(facts, part, qm);
-      if (open) sums.in_flight_ages_ns.push_back(of_writes ? open->age_ns : 0);
+      if (open) sums.in_flight_ages_ns.push_back(is_main && !mixed ? open->age_ns : 0);
     }
     sums.lost = all.lost;
     sums.generator_bound = all.generator_bound;
@@ -260,7 +272,7 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
 }
 
 ScopeSums StepStats::AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const {
-  ScopeSums writes = AddUpOperation(hosts, rules, phase, kWriteOperation, visitor);
+  ScopeSums writes = AddUpOperation(hosts, rules, phase, kMainOperation, visitor);
   for (uint32_t operation = 1; operation < operations(); ++operation) {
     AddUpOperation(hosts, rules, phase, operation, visitor);
   }
@@ -303,7 +315,7 @@ ScopeSums StepStats::AddUpOperation(const HostTable& hosts, uint32_t rules, Step
       nothing.lost = facts.lost.has_value();
       add(facts, nothing);
     } else if (facts.lost || !facts.IsSilent(step_)) {
-      if (operation == kWriteOperation) visitor.OnAbsentHost(facts);
+      if (operation == kMainOperation) visitor.OnAbsentHost(facts);
       cluster.lost = true;
       absent_from.insert(facts.storage);
     }
@@ -343,8 +355,8 @@ HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
     return PerTime(percentiles[TimeKind::kService].SinksOf(host), percentiles[TimeKind::kResponse].SinksOf(host));
   };
   return hosts_
-      .try_emplace(host, shape_, facts.Blocks(step_), operations(), sinks(percentiles_), sinks(warmup_percentiles_),
-                   stall_budget_)
+      .try_emplace(host, shape_, facts.Blocks(step_), operations(), read_operation(), sinks(percentiles_),
+                   sinks(warmup_percentiles_), stall_budget_)
       .first->second;
 }
 

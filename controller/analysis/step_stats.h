@@ -23,8 +23,9 @@ namespace plimsoll {
 class HostStep {
  public:
   // `blocks`: its writers by number, with the sizes of their blocks, or nothing where they are silent by plan.
-  // `operations`: those of the step. `warmup_sinks`: where the seconds of the warm-up go.
-  HostStep(const StepShape& shape, std::vector<std::optional<BlockRange>> blocks, uint32_t operations,
+  // `operations`: their number in the step. `read`: place of the read beside the writes, kMainOperation if there is
+  // none. `warmup_sinks`: where the seconds of the warm-up go.
+  HostStep(const StepShape& shape, std::vector<std::optional<BlockRange>> blocks, uint32_t operations, uint32_t read,
            const PerTime<PercentileSinks>& sinks, const PerTime<PercentileSinks>& warmup_sinks, StallBudget& stalls)
       : shape_(shape),
         percentiles_{HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kService]),
@@ -33,6 +34,7 @@ class HostStep {
                 HostPercentiles(1, warmup_sinks[TimeKind::kResponse])},
         stalls_(shape, stalls),
         writers_(operations),
+        read_(read),
         blocks_(std::move(blocks)) {
     for (auto& writers : writers_) writers.resize(blocks_.size());
   }
@@ -67,9 +69,17 @@ class HostStep {
   bool Writes(size_t qm) const { return blocks_[qm - 1].has_value(); }
   uint32_t active_writers() const;
   // Writers by number - 1, with their figures of one operation of the step; null if nothing of it was received of one.
-  const std::vector<std::unique_ptr<WriterStats>>& writers(uint32_t operation = kWriteOperation) const {
+  const std::vector<std::unique_ptr<WriterStats>>& writers(uint32_t operation = kMainOperation) const {
     return writers_[operation];
   }
+  // Figures of a writer's reads beside its writes; null if it has none, or if no frame of them was received.
+  const WriterStats* reads(uint32_t qm) const {
+    return read_ == kMainOperation ? nullptr : writers_[read_][qm - 1].get();
+  }
+  // End of the writer's last measured operation, whether it wrote or read, in the agent's clock; 0: none.
+  int64_t last_end_ns(uint32_t qm) const;
+  // How long the writer's operations usually take: the median of its writes or that of its reads, whichever is greater.
+  int64_t usual_ns(uint32_t qm) const;
   const HostPercentiles& percentiles(TimeKind kind = TimeKind::kService) const { return percentiles_[kind]; }
   // Percentiles of the warm-up, for live views: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
@@ -100,6 +110,7 @@ class HostStep {
   HostStalls stalls_;
   // By operation, then by writer.
   std::vector<std::vector<std::unique_ptr<WriterStats>>> writers_;
+  uint32_t read_;
   std::vector<std::optional<BlockRange>> blocks_;
   bool done_ = false;
   std::string stopped_;
@@ -120,7 +131,7 @@ struct StepScope {
   // Its data end before the step does, for a reason of its own: see LeftEarly.
   bool left_early = false;
   // What the figures are about, by its place in the step's list.
-  uint32_t operation = kWriteOperation;
+  uint32_t operation = kMainOperation;
 };
 
 // What is found while a step's scopes are added up.
@@ -181,9 +192,13 @@ class StepStats {
   bool LeftEarly(const HostFacts& facts, const HostStep& part, StepPhase phase) const;
 
   uint32_t index() const { return index_; }
-  // Operations of the step that this version knows: the write, and the first of the others up to one that it does not
-  // know.
-  uint32_t operations() const;
+  // Operations of the step that this version knows: the first one, and the others up to one that it does not know.
+  uint32_t operations() const { return KnownOperations(step_); }
+  // Place of the read beside the writes; kMainOperation if there is none.
+  uint32_t read_operation() const {
+    const uint32_t read = ReadOperationOf(step_).value_or(kMainOperation);
+    return read < operations() ? read : kMainOperation;
+  }
   const v1::LogStep& step() const { return step_; }
   const StepShape& shape() const { return shape_; }
   const std::string& cut_short() const { return cut_short_; }

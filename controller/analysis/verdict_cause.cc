@@ -12,6 +12,7 @@
 #include "common/algorithm.h"
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
@@ -99,13 +100,14 @@ bool HasClosedLoop(const v1::StepReport& step) {
   });
 }
 
-// Whether the criterion fails, or may fail, for a stall of that class in the step.
-bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallClass stall_class) {
+// Whether the criterion fails, or may fail, for a stall of that class in the step. `by_max`: a limit on the longest
+// write does.
+bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallClass stall_class, bool by_max) {
   const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
   if (!criterion.ok()) return false;
   if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != step.block_size_bytes()) return false;
   if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
-  if (criterion->metric == Metric::kMax) return criterion->operation.empty();
+  if (criterion->metric == Metric::kMax) return by_max && criterion->operation.empty();
   if (criterion->metric != Metric::kStalls && criterion->metric != Metric::kLongestStall) return false;
   // A single host does not show whether it was the storage or the path: either class leaves it undecided.
   return criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED || criterion->stall_class == stall_class ||
@@ -113,12 +115,24 @@ bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallC
           (criterion->stall_class == v1::STALL_CLASS_ALL_HOSTS || criterion->stall_class == v1::STALL_CLASS_ONE_HOST));
 }
 
+// Whether each operation that may have stalled is longer than a limit on the longest write allows: in a mixed run only
+// where the reads have such a limit, too.
+bool MaxTestsStalls(const v1::Report& report) {
+  if (!ReadsAndWrites(report.plan().read_percent())) return true;
+  return std::ranges::any_of(report.verdict().criteria(), [](const v1::CriterionReport& one) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(one.criterion());
+    return criterion.ok() && criterion->metric == Metric::kMax && criterion->operation == kReadName &&
+           WantsSmall(*criterion);
+  });
+}
+
 bool HasUntestedStalls(const v1::Report& report, const v1::StepReport& step) {
   if (!HasClosedLoop(step)) return false;
+  const bool by_max = MaxTestsStalls(report);
   return std::ranges::any_of(step.stalls().classes(), [&](const v1::StallCount& stalls) {
     const auto& criteria = report.verdict().criteria();
     return stalls.count() > 0 && std::ranges::none_of(criteria, [&](const auto& criterion) {
-             return TestsStalls(criterion.criterion(), step, stalls.stall_class());
+             return TestsStalls(criterion.criterion(), step, stalls.stall_class(), by_max);
            });
   });
 }

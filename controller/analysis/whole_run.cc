@@ -38,9 +38,15 @@ void SteadyRounds::OnStep(const v1::StepReport& report) {
   const v1::ScopeReport* const cluster = ClusterOf(report);
   const bool whole = report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
   if (cluster == nullptr || !whole) return;
-  course.iops.push_back(cluster->iops());
+  double iops = cluster->iops();
+  if (const v1::OperationReport* const reads = ReadsOf(report); reads != nullptr) {
+    const v1::OperationScopeReport* const of_cluster = ClusterOf(reads->scopes());
+    if (of_cluster == nullptr) return;
+    iops += of_cluster->throughput().iops();
+  }
+  course.iops.push_back(iops);
   last_text_ = absl::StrCat("step ", report.number(), ": round ", (steps_ - 1) / courses_.size() + 1, " of at most ",
-                            most_rounds_, ", ", NameOf(course), ": ", FormatRate(cluster->iops()), " IO/s");
+                            most_rounds_, ", ", NameOf(course), ": ", FormatRate(iops), " IO/s");
   if (course.iops.size() < kSteadyFigures) return;
   const Steadiness now = JudgeSteady({course.iops.end() - kSteadyFigures, course.iops.end()});
   course.steady = now.steady;

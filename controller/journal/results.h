@@ -23,7 +23,7 @@
 namespace plimsoll {
 
 // Format version of a record. Readers know this one and all before it.
-inline constexpr uint16_t kJournalFormat = 3;
+inline constexpr uint16_t kJournalFormat = 4;
 
 // Writes records. What Flush has written survives the process (not the machine: there is no fsync). Not thread-safe.
 class JournalWriter {

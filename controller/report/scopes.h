@@ -7,6 +7,7 @@
 #include <ranges>
 #include <string>
 
+#include "common/protocol.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -40,6 +41,12 @@ inline const v1::OperationScopeReport* FindScope(const v1::OperationReport& oper
   const auto found = std::ranges::find_if(
       operation.scopes(), [&scope](const v1::OperationScopeReport& one) { return IsSameScope(one, scope); });
   return found == operation.scopes().end() ? nullptr : &*found;
+}
+
+// The reads of a step that writes as well; null if there are none.
+inline const v1::OperationReport* ReadsOf(const v1::StepReport& step) {
+  const auto found = std::ranges::find(step.operations(), kReadName, &v1::OperationReport::name);
+  return found == step.operations().end() ? nullptr : &*found;
 }
 
 // The report's step with that number; null if there is none.

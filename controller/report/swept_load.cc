@@ -4,17 +4,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/report/main_operation.h"
 
 namespace plimsoll {
 namespace {
 
 template <typename Step>
-std::vector<std::string> PartsOf(const Step& step, uint32_t qm) {
+std::vector<std::string> PartsOf(const Step& step, uint32_t qm, uint32_t read_percent) {
   std::vector<std::string> parts;
   if (step.purpose() != v1::STEP_PURPOSE_UNSPECIFIED) return parts;
   if (step.has_rate_per_second()) {
     const double rate = step.rate_per_second();
-    parts.push_back(rate > 0 ? absl::StrCat(FormatTargetRate(rate), " writes/s per QM") : "closed loop");
+    parts.push_back(rate > 0 ? absl::StrCat(FormatTargetRate(rate), " ", AnyOperation(read_percent), "s/s per QM")
+                             : "closed loop");
   }
   if (qm > 0) parts.push_back(absl::StrCat(Counted(qm, "QM"), " per host"));
   return parts;
@@ -29,11 +31,11 @@ uint64_t ListedSteps(const v1::TestPlan& plan) {
 }
 
 std::vector<std::string> SweptParts(const v1::LogStep& step) {
-  return PartsOf(step, step.qm());
+  return PartsOf(step, step.qm(), step.read_percent());
 }
 
-std::vector<std::string> SweptParts(const v1::StepReport& step) {
-  return PartsOf(step, step.queue_managers());
+std::vector<std::string> SweptParts(const v1::StepReport& step, const v1::TestPlan& plan) {
+  return PartsOf(step, step.queue_managers(), plan.read_percent());
 }
 
 }  // namespace plimsoll

@@ -17,6 +17,6 @@ uint64_t ListedSteps(const v1::TestPlan& plan);
 // The load that a sweep gives to the step: "100 writes/s per QM" or "closed loop", and "2 QMs per host". Without what
 // the plan does not list; empty for a step that a search chose.
 std::vector<std::string> SweptParts(const v1::LogStep& step);
-std::vector<std::string> SweptParts(const v1::StepReport& step);
+std::vector<std::string> SweptParts(const v1::StepReport& step, const v1::TestPlan& plan);
 
 }  // namespace plimsoll

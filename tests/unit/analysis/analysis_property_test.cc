@@ -56,10 +56,14 @@ SimRun RandomRun(Random& random) {
   run.warmup_ns = Between(random, 0, 2) * 333 * kNsPerMs;
   const std::vector<int64_t> intervals = {100, 125, 200, 250, 500, 1000};
   run.interval_ns = intervals[static_cast<size_t>(Between(random, 0, 5))] * kNsPerMs;
+  // Mostly writes alone; otherwise a few reads, a few writes, or reads alone.
+  const std::vector<uint32_t> read_percents = {0, 0, 0, 1, 40, 98, 100};
+  run.read_percent = read_percents[static_cast<size_t>(Between(random, 0, 6))];
   const int64_t hosts = Between(random, 1, 4);
   for (int64_t h = 0; h < hosts; ++h) {
     SimHost host;
     host.label = "host" + std::to_string(h);
+    host.reads_first = static_cast<uint64_t>(Between(random, 0, 3));
     host.clock_ahead_ns = Between(random, 0, 100'000) * kNsPerSecond;
     host.sample = [h](uint32_t, int64_t ns) { return SampleOf(h, ns); };
     host.coalesce = Between(random, 0, 3) == 0 ? static_cast<uint32_t>(Between(random, 2, 9)) : 1;
@@ -81,13 +85,13 @@ SimRun RandomRun(Random& random) {
   return run;
 }
 
-// Histogram of the raw measured latencies of some writers.
-Histogram Oracle(const SimRun& run, size_t step, const std::vector<const SimHost*>& hosts) {
+// Histogram of the raw measured latencies of the writes, or the reads, of some hosts.
+Histogram Oracle(const SimRun& run, size_t step, const std::vector<const SimHost*>& hosts, bool reads = false) {
   Histogram histogram;
   for (const SimHost* host : hosts) {
-    for (const tests::SimWriter& writes : host->steps[step]) {
-      for (const tests::SimWrite& write : writes) {
-        if (write.end_ns() >= 0) histogram.Record(static_cast<uint64_t>(write.latency_ns));
+    for (uint32_t qm = 1; qm <= host->steps[step].size(); ++qm) {
+      for (const tests::SimWrite& one : OperationsOf(run, *host, static_cast<uint32_t>(step), qm, reads)) {
+        if (one.end_ns() >= 0) histogram.Record(static_cast<uint64_t>(one.latency_ns));
       }
     }
   }
@@ -153,6 +157,34 @@ size_t ExpectSecondsHoldTheirWrites(const v1::StepReport& step) {
   return writes.size();
 }
 
+// Checks that each scope and each series has the run's reads beside the writes.
+void ExpectReadsAddUp(const SimRun& run, size_t number, const v1::StepReport& step) {
+  ASSERT_EQ(step.operations_size(), ReadOperation(run) == 0 ? 0 : 1);
+  std::map<v1::ScopeKind, uint64_t> counts;
+  for (const v1::OperationReport& read : step.operations()) {
+    for (const v1::OperationScopeReport& scope : read.scopes()) {
+      counts[scope.kind()] += scope.throughput().count();
+      EXPECT_GE(scope.latency().count(), scope.throughput().count());
+      EXPECT_EQ(scope.throughput().bytes(), scope.throughput().count() * step.block_size_bytes());
+      ExpectPercentilesInOrder(scope.latency());
+      std::vector<const SimHost*> hosts;
+      for (const SimHost& host : run.hosts) {
+        if (scope.host().empty() || scope.host() == host.label) hosts.push_back(&host);
+      }
+      if (scope.kind() != v1::SCOPE_KIND_HOST && scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+      const Histogram oracle = Oracle(run, number, hosts, /*reads=*/true);
+      EXPECT_EQ(scope.latency().SerializeAsString(), MakeLatencyReport(oracle).SerializeAsString());
+      for (const v1::SeriesReport& series : read.series()) {
+        if (series.kind() != scope.kind() || series.host() != scope.host()) continue;
+        EXPECT_EQ(std::accumulate(series.writes().begin(), series.writes().end(), uint64_t{0}), oracle.count());
+      }
+    }
+  }
+  for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST, v1::SCOPE_KIND_STORAGE}) {
+    EXPECT_EQ(counts[kind], counts[v1::SCOPE_KIND_CLUSTER]);
+  }
+}
+
 void ExpectLoadIsSane(const v1::StepReport& step) {
   for (const v1::HostLoadReport& load : step.load()) {
     const int rows = load.offset_ns_size();
@@ -213,6 +245,7 @@ TEST(AnalysisProperty, FiguresAddUpAndEqualThoseOfTheRawSamples) {
       }
       ExpectDistributionsAddUp(step);
       EXPECT_EQ(ExpectSecondsHoldTheirWrites(step), 0U) << "whole seconds of which the distribution is not told";
+      ExpectReadsAddUp(run, static_cast<size_t>(s), step);
       ExpectLoadIsSane(step);
       ExpectFairnessIsAShare(step);
       for (const v1::SeriesReport& series : step.series()) {
@@ -295,7 +328,8 @@ TEST(AnalysisProperty, DamagedRecordsNeverHarmNorAddWrites) {
   // Half of the writes are stalls.
   run.stall_ns = 5 * kNsPerMs;
   run.stall_given = true;
-  run.criteria = {"p99<10ms", "min_second_iops@qm>=1"};
+  run.criteria = {"p99<10ms", "min_second_iops@qm>=1", "read_p99<10ms"};
+  run.read_percent = 40;
   const std::vector<v1::JournalRecord> whole = MakeJournal(run);
   const v1::Report healthy = Analyze(whole);
   ASSERT_EQ(healthy.steps(0).load_size(), 2);

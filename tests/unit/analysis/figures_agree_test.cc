@@ -15,13 +15,18 @@
 namespace plimsoll {
 namespace {
 
-// Hosts with and without a target rate, writes of 0.2 to 60 ms, seconds that are not whole.
+// Hosts with and without a target rate, writes of 0.2 to 60 ms, with and without reads between them, seconds that are
+// not whole.
 SimRun RandomRun(std::mt19937_64& random) {
   SimRun run;
   run.duration_ns = static_cast<int64_t>(1'000 + random() % 4'000) * kNsPerMs;
   run.warmup_ns = static_cast<int64_t>(random() % 3) * kNsPerSecond;
   run.criteria = {"p50<1us",  "p99<1us",         "p99.9@qm<1us",  "max@host<1us",      "avg<1us",
                   "wavg<1us", "service_p99<1us", "iops>=1000000", "mbps@host>=100000", "writes>=1000000000"};
+  if (random() % 3 == 0) {
+    run.read_percent = 50;
+    run.criteria.insert(run.criteria.end(), {"read_p50<1us", "read_max@host<1us", "read_iops>=1000000"});
+  }
   const double rate_per_second = random() % 2 == 0 ? 0 : 30;
   for (uint64_t h = 0; h < 1 + random() % 3; ++h) {
     SimHost& host = run.hosts.emplace_back();

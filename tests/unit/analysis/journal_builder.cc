@@ -20,37 +20,62 @@ constexpr int64_t kRunBeginNs = 500 * kNsPerSecond;
 constexpr int64_t kFirstStepNs = kRunBeginNs + 2 * kNsPerSecond;
 constexpr int64_t kOneWayNs = 40'000;
 
-v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, int64_t agent_start_ns) {
-  v1::WriterTotals totals;
-  totals.set_qm(qm);
-  const SimWriter& writes = host.steps[step][qm - 1];
-  for (const SimWrite& write : writes) {
-    const auto latency_ns = static_cast<uint64_t>(write.latency_ns);
+bool AnySync(const SimRun& run) {
+  return std::any_of(run.hosts.begin(), run.hosts.end(), [](const SimHost& host) { return host.sync_ns != nullptr; });
+}
+
+// Sets the figures that the totals of writes and of reads have.
+void CountOperations(const SimWriter& operations, uint64_t block_bytes, v1::WriterTotals& totals) {
+  for (const SimWrite& operation : operations) {
+    const auto latency_ns = static_cast<uint64_t>(operation.latency_ns);
     totals.set_writes(totals.writes() + 1);
-    totals.set_bytes(totals.bytes() + BlockOf(run, host, step, qm));
+    totals.set_bytes(totals.bytes() + block_bytes);
     totals.set_latency_sum_ns(totals.latency_sum_ns() + latency_ns);
     totals.set_latency_max_ns(std::max(totals.latency_max_ns(), latency_ns));
   }
-  if (host.not_issued > 0) {
-    Histogram ages;
-    ages.RecordN(static_cast<uint64_t>(host.not_issued_age_ns), host.not_issued);
-    totals.set_not_issued(host.not_issued);
-    *totals.mutable_not_issued_age() = ages.ToProto();
-  }
-  if (!writes.empty()) {
-    totals.set_first_start_ns(agent_start_ns + writes.front().start_ns);
-    totals.set_last_end_ns(agent_start_ns + writes.back().end_ns());
-  }
+}
+
+// Sets the number of operations that the writer never issued, and their ages.
+void SetTotalsNotIssued(const SimHost& host, uint64_t not_issued, v1::WriterTotals& totals) {
+  if (not_issued == 0) return;
+  Histogram ages;
+  ages.RecordN(static_cast<uint64_t>(host.not_issued_age_ns), not_issued);
+  totals.set_not_issued(not_issued);
+  *totals.mutable_not_issued_age() = ages.ToProto();
+}
+
+v1::WriterTotals Totals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, int64_t agent_start_ns) {
+  v1::WriterTotals totals;
+  totals.set_qm(qm);
+  const SimWriter writes = OperationsOf(run, host, step, qm, /*reads=*/false);
+  CountOperations(writes, BlockOf(run, host, step, qm), totals);
+  SetTotalsNotIssued(host, host.not_issued, totals);
+  if (!writes.empty()) totals.set_first_start_ns(agent_start_ns + writes.front().start_ns);
+  const SimWriter& all = host.steps[step][qm - 1];
+  if (!all.empty()) totals.set_last_end_ns(agent_start_ns + all.back().end_ns());
+  return totals;
+}
+
+// The reads beside the writer's writes.
+v1::WriterTotals ReadTotals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm,
+                            int64_t agent_start_ns) {
+  v1::WriterTotals totals;
+  totals.set_qm(qm);
+  totals.set_operation(ReadOperation(run));
+  const SimWriter reads = OperationsOf(run, host, step, qm, /*reads=*/true);
+  CountOperations(reads, BlockOf(run, host, step, qm), totals);
+  SetTotalsNotIssued(host, host.reads_not_issued, totals);
+  if (!reads.empty()) totals.set_first_start_ns(agent_start_ns + reads.front().start_ns);
   return totals;
 }
 
 // The parts of the writer's writes.
-void AddPartTotals(const SimHost& host, uint32_t step, uint32_t qm, v1::StepDone& done) {
+void AddPartTotals(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, v1::StepDone& done) {
   for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {
     v1::WriterTotals& totals = *done.add_writers();
     totals.set_qm(qm);
     totals.set_operation(part);
-    for (const SimWrite& write : host.steps[step][qm - 1]) {
+    for (const SimWrite& write : OperationsOf(run, host, step, qm, /*reads=*/false)) {
       totals.set_writes(totals.writes() + 1);
       const int64_t sync_ns = host.sync_ns(totals.writes());
       const auto time_ns = static_cast<uint64_t>(part == kSyncOperation ? sync_ns : write.latency_ns - sync_ns);
@@ -93,6 +118,7 @@ class JournalMaker {
     plan.set_repeat(1);
     plan.set_max_slew_ppm(500);
     if (run_.stall_given) plan.set_stall_ns(run_.stall_ns);
+    if (run_.read_percent > 0) plan.set_read_percent(run_.read_percent);
     for (const std::string& criterion : run_.criteria) plan.add_criteria(criterion);
     for (const uint64_t block : run_.block_sizes) {
       plan.add_block_size_bytes(block);
@@ -102,9 +128,8 @@ class JournalMaker {
       step.set_block_size_bytes(block);
       step.set_duration_ns(run_.duration_ns);
       step.set_warmup_ns(run_.warmup_ns);
-      const bool any_sync = std::any_of(run_.hosts.begin(), run_.hosts.end(),
-                                        [](const SimHost& host) { return host.sync_ns != nullptr; });
-      if (any_sync) MeasureParts(step);
+      if (run_.read_percent > 0) step.set_read_percent(run_.read_percent);
+      SetOperations(AnySync(run_), step);
     }
     for (const SimHost& host : run_.hosts) {
       for (const v1::LogQueueManager& qm : host.queue_managers) {
@@ -161,8 +186,9 @@ class JournalMaker {
   void Prepare(uint32_t number) {
     v1::HostPrepared& prepared = *Next().mutable_host_prepared();
     prepared.set_host(number);
-    prepared.mutable_prepared()->set_direct(true);
-    prepared.mutable_prepared()->set_open_flags("O_RDWR|O_DSYNC|O_DIRECT");
+    const bool direct = run_.hosts[number].direct;
+    prepared.mutable_prepared()->set_direct(direct);
+    prepared.mutable_prepared()->set_open_flags(direct ? "O_RDWR|O_DSYNC|O_DIRECT" : "O_RDWR|O_DSYNC");
     prepared.mutable_prepared()->add_visible_hosts(run_.hosts[number].label);
     for (const std::string& label : run_.hosts[number].sees) prepared.mutable_prepared()->add_visible_hosts(label);
   }
@@ -220,7 +246,7 @@ class JournalMaker {
         frames.set_host(number);
         for (FrameCutter& cutter : cutters[number]) {
           *frames.add_frames() = cutter.Cut(k - within, static_cast<uint32_t>(within + 1), false);
-          for (const v1::Frame& part : cutter.parts()) *frames.add_frames() = part;
+          for (const v1::Frame& other : cutter.others()) *frames.add_frames() = other;
         }
         const int64_t since_start_ns = (k + 1) * run_.interval_ns + run_.warmup_ns;
         const bool sampled = host.sample && since_start_ns / kNsPerSecond > sampled_seconds[number];
@@ -278,9 +304,9 @@ class JournalMaker {
     frames.set_host(number);
     for (FrameCutter& cutter : cutters) {
       const v1::Frame frame = cutter.Cut(intervals, 1, true);
-      if (frame.latency().count() == 0) continue;
+      if (frame.latency().count() == 0 && cutter.others().empty()) continue;
       *frames.add_frames() = frame;
-      for (const v1::Frame& part : cutter.parts()) *frames.add_frames() = part;
+      for (const v1::Frame& other : cutter.others()) *frames.add_frames() = other;
     }
     if (frames.frames_size() > 0) *Next().mutable_frames() = frames;
     v1::HostStepDone& done = *Next().mutable_step_done();
@@ -288,8 +314,12 @@ class JournalMaker {
     done.mutable_done()->set_step(step);
     for (uint32_t qm = 1; qm <= host.steps[step].size(); ++qm) {
       if (!Writes(run_, number, step, qm)) continue;
-      *done.mutable_done()->add_writers() = Totals(run_, host, step, qm, measured_ns + host.clock_ahead_ns);
-      if (host.sync_ns) AddPartTotals(host, step, qm, *done.mutable_done());
+      const int64_t agent_start_ns = measured_ns + host.clock_ahead_ns;
+      *done.mutable_done()->add_writers() = Totals(run_, host, step, qm, agent_start_ns);
+      if (ReadOperation(run_) != kMainOperation) {
+        *done.mutable_done()->add_writers() = ReadTotals(run_, host, step, qm, agent_start_ns);
+      }
+      if (host.sync_ns && run_.read_percent < kOnlyReads) AddPartTotals(run_, host, step, qm, *done.mutable_done());
     }
   }
 
@@ -317,6 +347,26 @@ bool Writes(const SimRun& run, uint32_t number, uint32_t step, uint32_t qm) {
 
 uint64_t BlockOf(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm) {
   return host.queue_managers.empty() ? run.block_sizes[step] : host.queue_managers[qm - 1].block_size_bytes();
+}
+
+uint32_t ReadOperation(const SimRun& run) {
+  if (run.read_percent == 0 || run.read_percent == kOnlyReads) return kMainOperation;
+  return AnySync(run) ? kSyncOperation + 1 : kMainOperation + 1;
+}
+
+bool IsRead(const SimRun& run, const SimHost& host, uint64_t number) {
+  if (run.read_percent == 0 || run.read_percent == kOnlyReads) return false;
+  const uint64_t share = run.read_percent;
+  return number <= host.reads_first || number * share / 100 > (number - 1) * share / 100;
+}
+
+SimWriter OperationsOf(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, bool reads) {
+  SimWriter operations;
+  uint64_t number = 0;
+  for (const SimWrite& operation : host.steps[step][qm - 1]) {
+    if (IsRead(run, host, ++number) == reads) operations.push_back(operation);
+  }
+  return operations;
 }
 
 SimWriter ClosedLoop(int64_t duration_ns, int64_t gap_ns, const std::function<int64_t(uint64_t, int64_t)>& latency,
@@ -416,6 +466,20 @@ const v1::SeriesReport& Series(const v1::StepReport& step, v1::ScopeKind kind, c
     if (series.kind() == kind && series.host() == host && series.qm() == qm) return series;
   }
   throw std::runtime_error("no such series");
+}
+
+const v1::OperationReport& OperationOf(const v1::StepReport& step, const std::string& name) {
+  for (const v1::OperationReport& operation : step.operations()) {
+    if (operation.name() == name) return operation;
+  }
+  throw std::runtime_error("no operation " + name);
+}
+
+v1::Outcome OutcomeOf(const v1::Report& report, const std::string& criterion) {
+  for (const v1::CriterionReport& each : report.verdict().criteria()) {
+    if (each.criterion() == criterion) return each.outcome();
+  }
+  throw std::runtime_error("no criterion " + criterion);
 }
 
 }  // namespace plimsoll::tests

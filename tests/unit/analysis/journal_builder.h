@@ -13,7 +13,7 @@
 
 namespace plimsoll::tests {
 
-// One write. Times are of the timeline, from the step's measured start; warm-up writes are before 0.
+// One write or read. Times are of the timeline, from the step's measured start; those of the warm-up are before 0.
 struct SimWrite {
   int64_t start_ns = 0;
   int64_t latency_ns = 0;
@@ -60,10 +60,11 @@ struct SimHost {
   // second's end, and 2 ms later than that, as the recorder cannot do it earlier. The builder adds step and moment.
   // Empty: nothing.
   std::function<v1::HostSample(uint32_t step, int64_t since_start_ns)> sample = nullptr;
-  // With a rate: how long after its scheduled start each write was issued, and, of each writer, the writes that were
-  // due and never issued.
+  // With a rate: how long after its scheduled start each write was issued, and, of each writer, the writes, and the
+  // reads beside them, that were due and never issued.
   int64_t schedule_lag_ns = 1'000;
   uint64_t not_issued = 0;
+  uint64_t reads_not_issued = 0;
   // The age of each of these when the step ended.
   int64_t not_issued_age_ns = kNsPerSecond;
   uint64_t clock_resolution_ns = 1;
@@ -73,6 +74,10 @@ struct SimHost {
   std::function<int64_t(uint64_t number)> sync_ns = nullptr;
   // What its probes show in addition, by the time since the run began. Empty: nothing.
   std::function<int64_t(int64_t since_begin_ns)> clock_gain_ns = nullptr;
+  // Operations of each writer and step that read before the first one writes, in a run that reads and writes.
+  uint64_t reads_first = 0;
+  // Whether the host's files were opened with O_DIRECT.
+  bool direct = true;
 };
 
 struct SimRun {
@@ -90,11 +95,21 @@ struct SimRun {
   bool stall_given = false;
   // Of a placement: the host that is down in each step, by its number.
   std::vector<std::optional<uint32_t>> down = {};
+  // Number of reads in each hundred operations of a writer, spread evenly, with a write first. At 100 all read.
+  uint32_t read_percent = 0;
 };
 
 // Whether a writer of host number `number` writes in a step, and in blocks of which size. `qm` from 1.
 bool Writes(const SimRun& run, uint32_t number, uint32_t step, uint32_t qm);
 uint64_t BlockOf(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm);
+
+// Place of the reads in the steps' list of operations; kMainOperation where there are none beside writes.
+uint32_t ReadOperation(const SimRun& run);
+// Whether an operation is a read of a run that writes as well, by its number in the step of its writer, from 1.
+bool IsRead(const SimRun& run, const SimHost& host, uint64_t number);
+// The writer's operations that are writes, or those that are reads, in their order. A run whose operations all read has
+// them where other runs have writes (`reads` false).
+SimWriter OperationsOf(const SimRun& run, const SimHost& host, uint32_t step, uint32_t qm, bool reads);
 
 // alpha and beta, each with a queue manager that writes 1,000 times a second and one that writes 500 times.
 SimRun TwoHosts(int64_t duration_ns = 2 * kNsPerSecond);
@@ -115,5 +130,8 @@ const v1::ScopeReport& Scope(const v1::StepReport& step, v1::ScopeKind kind, con
                              uint32_t qm = 0);
 const v1::SeriesReport& Series(const v1::StepReport& step, v1::ScopeKind kind, const std::string& host = "",
                                uint32_t qm = 0);
+// What a step has of the operation with that name, and the outcome of a criterion; they must be there.
+const v1::OperationReport& OperationOf(const v1::StepReport& step, const std::string& name);
+v1::Outcome OutcomeOf(const v1::Report& report, const std::string& criterion);
 
 }  // namespace plimsoll::tests

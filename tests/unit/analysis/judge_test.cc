@@ -128,6 +128,24 @@ TEST(Judge, ACriterionThatCannotBeReadIsInconclusive) {
   EXPECT_EQ(Verdict({"speed of light"}).outcome(), v1::OUTCOME_INCONCLUSIVE);
 }
 
+TEST(Judge, ValuesCountWritesReadsOrBoth) {
+  const auto value_of = [](uint32_t read_percent, const std::string& criterion) {
+    SimRun run = FastAndSlow({criterion});
+    run.read_percent = read_percent;
+    for (SimHost& host : run.hosts) host.rate_per_second = 100;
+    return tests::Analyze(tests::MakeJournal(run)).verdict().criteria(0).value_text();
+  };
+  EXPECT_THAT(value_of(0, "iops>=1"), EndsWith(" writes/s"));
+  EXPECT_EQ(value_of(0, "not_issued<=1"), "0 writes");
+  EXPECT_THAT(value_of(30, "iops>=1"), EndsWith(" writes/s"));
+  EXPECT_THAT(value_of(30, "writes>=1"), EndsWith(" writes"));
+  EXPECT_THAT(value_of(30, "read_iops>=1"), EndsWith(" reads/s"));
+  EXPECT_EQ(value_of(30, "not_issued<=1"), "0 operations") << "the target rate is that of both";
+  EXPECT_THAT(value_of(100, "iops>=1"), EndsWith(" reads/s"));
+  EXPECT_THAT(value_of(100, "writes>=1"), EndsWith(" reads"));
+  EXPECT_EQ(value_of(100, "not_issued<=1"), "0 reads");
+}
+
 TEST(Judge, WorstSecondsComeFromTheSeries) {
   const v1::VerdictReport verdict = Verdict({"min_second_iops>=100", "min_second_mbps@64k>=1000"});
   EXPECT_EQ(verdict.criteria(0).outcome(), v1::OUTCOME_PASS);

@@ -41,20 +41,6 @@ SimRun WithSyncs(std::vector<std::string> criteria = {}) {
   return run;
 }
 
-const v1::OperationReport& Operation(const v1::StepReport& step, const std::string& name) {
-  for (const v1::OperationReport& operation : step.operations()) {
-    if (operation.name() == name) return operation;
-  }
-  throw std::runtime_error("no operation " + name);
-}
-
-v1::Outcome OutcomeOf(const v1::Report& report, const std::string& criterion) {
-  for (const v1::CriterionReport& each : report.verdict().criteria()) {
-    if (each.criterion() == criterion) return each.outcome();
-  }
-  throw std::runtime_error("no criterion " + criterion);
-}
-
 TEST(Operations, ThePartsOfAWriteHaveFiguresOfTheirOwnAndTheWritesStayAsTheyWere) {
   SimRun run = WithSyncs();
   const v1::Report report = Analyze(MakeJournal(run));
@@ -67,8 +53,8 @@ TEST(Operations, ThePartsOfAWriteHaveFiguresOfTheirOwnAndTheWritesStayAsTheyWere
     v1::StepReport step = report.steps(i);
     ASSERT_EQ(step.operations_size(), 2);
     for (const v1::ScopeReport& scope : step.scopes()) {
-      const auto* const call = FindScope(Operation(step, "write_call"), scope);
-      const auto* const sync = FindScope(Operation(step, "sync"), scope);
+      const auto* const call = FindScope(OperationOf(step, "write_call"), scope);
+      const auto* const sync = FindScope(OperationOf(step, "sync"), scope);
       ASSERT_TRUE(call != nullptr && sync != nullptr);
       EXPECT_EQ(sync->latency().count(), scope.latency().count());
       EXPECT_EQ(call->latency().sum_ns() + sync->latency().sum_ns(), scope.latency().sum_ns());
@@ -153,7 +139,7 @@ TEST(Operations, AMissingPartIsNoticedAndLeavesTheCriterionOfTheWriteAlone) {
 
 TEST(Operations, APartThatAWriterNeverReportedIsNamedAndNeverPassed) {
   std::vector<v1::JournalRecord> records = MakeJournal(WithSyncs({"sync_p50<1s", "p50<1s", "stalls==0"}));
-  const auto of_part = [](const auto& one) { return one.qm() == 1 && one.operation() != kWriteOperation; };
+  const auto of_part = [](const auto& one) { return one.qm() == 1 && one.operation() != kMainOperation; };
   for (v1::JournalRecord& record : records) {
     if (record.has_frames() && record.frames().host() == 0) {
       auto& frames = *record.mutable_frames()->mutable_frames();
@@ -215,15 +201,15 @@ TEST(Operations, AnOperationThatThisVersionDoesNotKnowIsLeftOutAndNeverPassed) {
     if (!record.has_run_begin()) continue;
     for (v1::LogStep& step : *record.mutable_run_begin()->mutable_steps()) {
       v1::Operation& unknown = *step.add_operations();
-      unknown.set_name("read");
-      unknown.set_kind(static_cast<v1::OperationKind>(1));
+      unknown.set_name("seek");
+      unknown.set_kind(static_cast<v1::OperationKind>(77));
     }
   }
   const v1::Report report = Analyze(records);
   ASSERT_EQ(report.steps_size(), 1);
   EXPECT_EQ(report.steps(0).operations_size(), 2);
   EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
-  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("does not know the operation 'read'")));
+  EXPECT_THAT(report.verdict().reasons(), Contains(HasSubstr("does not know the operation 'seek'")));
 }
 
 // A search with one step, whose writes are those of WithSyncs: the figure by which its criterion is decided.

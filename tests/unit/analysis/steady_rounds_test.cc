@@ -118,6 +118,27 @@ TEST(SteadyRounds, ARoundThatWasCutShortCountsAsNone) {
   EXPECT_THAT(reasons, ElementsAre("Not steady at 4 KiB after 4 rounds of 2s: SNIA's rule needs 5 rounds."));
 }
 
+TEST(SteadyRounds, OfAMixedRunCountReadsAndWrites) {
+  SteadyRounds rounds = RoundsOf({4096}, 9);
+  uint32_t number = 0;
+  for (const double writes : {100.0, 200.0, 100.0, 200.0, 100.0}) {
+    EXPECT_TRUE(rounds.NextStep().has_value());
+    v1::StepReport step = SteadyRound(++number, writes);
+    v1::OperationReport& reads = *step.add_operations();
+    reads.set_name("read");
+    v1::OperationScopeReport& cluster = *reads.add_scopes();
+    cluster.set_kind(v1::SCOPE_KIND_CLUSTER);
+    cluster.mutable_throughput()->set_iops(300 - writes);
+    rounds.OnStep(step);
+  }
+  EXPECT_FALSE(rounds.NextStep().has_value()) << "all rounds have 300 IO/s";
+  std::vector<std::string> notes;
+  std::vector<std::string> reasons;
+  rounds.Finish(notes, reasons);
+  EXPECT_THAT(reasons, IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("4 KiB: steady after 5 rounds of 2s: ")));
+}
+
 TEST(SteadyRounds, WhatWasNeverMeasuredIsNotSteady) {
   SteadyRounds rounds = RoundsOf({4096, 8192}, 9);
   AskedFor(rounds, {100});

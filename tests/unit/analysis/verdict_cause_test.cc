@@ -192,6 +192,21 @@ TEST(VerdictWarnings, AreNotSilentForACriterionThatDoesNotLookAtTheStalls) {
   }
 }
 
+TEST(VerdictWarnings, OfAMixedRunAreSilentWhereBothTheLongestWriteAndTheLongestReadAreTested) {
+  const std::vector<std::pair<std::vector<std::string>, size_t>> wanted = {{{"max<10s"}, 1},
+                                                                           {{"read_max<10s"}, 1},
+                                                                           {{"max<10s", "read_max>0.1ms"}, 1},
+                                                                           {{"max<10s", "read_max<10s"}, 0},
+                                                                           {{"stalls<=1"}, 0}};
+  for (const auto& [criteria, warnings] : wanted) {
+    SimRun run = Hung(criteria);
+    run.read_percent = 30;
+    const v1::Report report = CauseReport(run);
+    EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS) << criteria.back();
+    EXPECT_EQ(VerdictWarnings(report).size(), warnings) << criteria.back();
+  }
+}
+
 TEST(VerdictWarnings, AreSilentWithATargetRateWithoutStallsAndWithoutAPass) {
   EXPECT_THAT(VerdictWarnings(CauseReport(TwoWriters({"p99<10ms"}))), IsEmpty());
   EXPECT_THAT(VerdictWarnings(CauseReport(Hung({"p50<0.1ms"}))), IsEmpty());

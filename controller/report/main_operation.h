@@ -1,0 +1,43 @@
+// Names of a run's operations: of those that the main figures of a report are about, and of all together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/protocol.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Whether no operation of the plan's steps writes.
+inline bool OnlyReads(const v1::TestPlan& plan) {
+  return plan.read_percent() == kOnlyReads;
+}
+
+// Name of the operations that the main figures are about: "write" and "writes", or "read" and "reads" where all read.
+inline const char* MainOperation(const v1::TestPlan& plan) {
+  return OnlyReads(plan) ? kReadName : "write";
+}
+inline const char* MainOperations(uint32_t read_percent) {
+  return read_percent == kOnlyReads ? "reads" : "writes";
+}
+inline const char* MainOperations(const v1::TestPlan& plan) {
+  return MainOperations(plan.read_percent());
+}
+
+// Whether some of a step's operations read and others write. `read_percent`: as in the plan.
+inline bool ReadsAndWrites(uint32_t read_percent) {
+  return read_percent > 0 && read_percent < kOnlyReads;
+}
+
+// Name of any operation of a step: "write", "read" where all read, or "operation" where some read and others write. A
+// target rate counts these, and they stall, are overdue or in flight. OneOperation adds the article: "a write".
+inline const char* AnyOperation(uint32_t read_percent) {
+  return read_percent == 0 ? "write" : ReadsAndWrites(read_percent) ? "operation" : kReadName;
+}
+inline std::string OneOperation(uint32_t read_percent) {
+  return absl::StrCat(ReadsAndWrites(read_percent) ? "an " : "a ", AnyOperation(read_percent));
+}
+
+}  // namespace plimsoll
