@@ -154,25 +154,25 @@ void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFi
     untraced += counts.measured + (filter.warmup ? counts.warmup : 0);
   }
   if (untraced > 0) {
-    note(absl::StrCat(FormatCount(untraced), " of ", FormatCount(untraced + writes),
-                      " writes were not traced and are not exported (--trace, --trace-limit)."));
+    note(absl::StrCat(FormatCount(untraced), " of ", FormatCount(untraced + writes), " ", index.OperationsText(),
+                      " were not traced and are not exported (--trace, --trace-limit)."));
   }
   if (const uint64_t dropped = DroppedWrites(index, filter); dropped > 0) {
-    note(absl::StrCat(
-        "the traces of ", FormatCount(dropped),
-        " of them were dropped because the controller did not keep up; hlog and fio-json have all writes."));
+    note(absl::StrCat("the traces of ", FormatCount(dropped),
+                      " of them were dropped because the controller did not keep up; hlog and fio-json have all ",
+                      index.OperationsText(), "."));
   }
   if (moved > 0) {
-    note(absl::StrCat(FormatCount(moved),
-                      " writes were moved to the start of the one before them, and their errors "
+    note(absl::StrCat(FormatCount(moved), " ", index.OperationsText(),
+                      " were moved to the start of the one before them, and their errors "
                       "widened: their host's clock stepped."));
   }
   std::set<uint32_t> hosts;
   for (const IndexedWriter& writer : index.writers()) hosts.insert(writer.host);
   for (const uint32_t host : hosts) {
     if (index.timeline().ToTimeline(host, 0)) continue;
-    note(absl::StrCat(index.hosts().at(host).label,
-                      ": no clock probe was answered; its writes are placed by an assumed clock, and their "
+    note(absl::StrCat(index.hosts().at(host).label, ": no clock probe was answered; its ", index.OperationsText(),
+                      " are placed by an assumed clock, and their "
                       "error is not known."));
   }
 }
@@ -234,7 +234,9 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
   if (absl::IsCancelled(done.status())) return static_cast<int>(Exit::kOk);
   if (!done.ok()) return PrintError(line, done.status(), path->empty() ? Exit::kInconclusive : Exit::kWrong);
   PrintNotes(**index, *format, filter, *done, (*writes)->moved(), line);
-  if (!path->empty()) line.err << absl::StrCat(FormatCount(*done), " writes are in ", *path, "\n");
+  if (!path->empty()) {
+    line.err << absl::StrCat(FormatCount(*done), " ", (*index)->OperationsText(), " are in ", *path, "\n");
+  }
   const bool left_out = (*index)->contradicted() || DroppedWrites(**index, filter) > 0;
   const bool whole = (*index)->damage().empty() && !(*index)->frames_left_out() && !(left_out && format->needs_traces);
   return static_cast<int>(whole ? Exit::kOk : Exit::kInconclusive);
@@ -244,13 +246,13 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
 
 void AddExportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "Export every write of a run for other tools");
+  CLI::App* command = app.add_subcommand("export", "Export every write and read of a run for other tools");
   command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
   command->add_option("--format", flags->format, FormatsHelp())->required();
   command->add_option("--output", flags->output, OutputHelp());
   command->add_option("--step", flags->step, "Export this step only (the first is 1)")
       ->check(NumberIn(CLI::PositiveNumber, "above 0"));
-  command->add_flag("--warmup", flags->warmup, "Include the warm-up's writes, marked as such");
+  command->add_flag("--warmup", flags->warmup, "Include the warm-up, marked as such");
   command->add_flag("--log-unix-epoch", flags->unix_epoch,
                     "Of fio-log: times in ms since 1970 instead of since the first step, as fio's option of that name");
   command->footer(

@@ -48,9 +48,10 @@ class Line {
 absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
                                    Output& output) {
   const bool parts = index.HasParts();
-  PLIMSOLL_RETURN_IF_ERROR(
-      output.Append(absl::StrCat("timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns",
-                                 parts ? ",write_call_ns,sync_ns" : "", filter.warmup ? ",part" : "", "\r\n")));
+  const bool reads = index.HasReads();
+  PLIMSOLL_RETURN_IF_ERROR(output.Append(
+      absl::StrCat("timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns", parts ? ",write_call_ns,sync_ns" : "",
+                   filter.warmup ? ",part" : "", reads ? ",operation" : "", "\r\n")));
   std::vector<std::string> hosts;
   for (const IndexedWriter& writer : index.writers()) {
     hosts.push_back(CsvCell(index.hosts().at(writer.host).label));
@@ -88,6 +89,7 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
         line.Add(write.latency_ns - static_cast<uint64_t>(write.write_call_ns));
       }
       if (filter.warmup) line.Add(std::string(write.warmup ? "warmup" : "measured"));
+      if (reads) line.Add(std::string(write.read ? "read" : "write"));
       line.End();
       PLIMSOLL_RETURN_IF_ERROR(output.Append(line.text()));
     }

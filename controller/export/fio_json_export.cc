@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,13 +15,17 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/histogram.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/analysis/scope_sums.h"
+#include "controller/analysis/seconds.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/report/scopes.h"
+#include "controller/timeline/timeline.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -70,11 +75,38 @@ double StandardDeviationNs(const Histogram& histogram) {
 
 namespace {
 
+// Latencies and seconds of the reads beside a step's writes.
+struct FioReads {
+  Histogram latency;
+  SecondSeries seconds;
+
+  // Adds a frame of the measured part.
+  absl::Status Add(const v1::Frame& frame, int64_t interval_ns) {
+    PLIMSOLL_RETURN_IF_ERROR(latency.Merge(frame.latency()));
+    StepShape shape;
+    shape.interval_ns = interval_ns;
+    const std::optional<WideRange> range = SecondsOf(shape, frame, frame.first_interval());
+    if (frame.closing() || frame.latency().count() == 0 || !range) return absl::OkStatus();
+    const WriteSums sums = WriteSumsOf(frame.latency(), frame.bytes());
+    if (range->first == range->last) {
+      seconds.Add(range->first, sums);
+    } else {
+      seconds.AddWide(range->first, range->last, sums);
+    }
+    return absl::OkStatus();
+  }
+  void Merge(const FioReads& other) {
+    latency.Merge(other.latency);
+    seconds.Merge(other.seconds);
+  }
+};
+
 // What a job is made from. Nothing is owned.
 struct FioJob {
   std::string name;
   // The host's label; empty for all hosts.
   std::string host;
+  const v1::LogStep& spec;
   const v1::StepReport& step;
   const v1::ScopeReport& scope;
   // Its per-second figures; null: not known.
@@ -84,8 +116,13 @@ struct FioJob {
   std::string sizes;
   // Of the syncs behind the writes, where they are measured.
   const Histogram& syncs;
-  // Whether the step, and the run, ended as planned on the host, or on all of them: no write failed.
+  // Figures of the reads beside the writes; empty if there are none.
+  const FioReads& reads;
+  // Whether the step, and the run, ended as planned on the host, or on all of them: no write or read failed.
   bool completed = true;
+
+  // Whether all operations of the step read.
+  bool only_reads() const { return ReadOperationOf(spec) == kMainOperation; }
 };
 
 constexpr double kBytesPerKib = 1024;
@@ -140,7 +177,7 @@ void PutLatency(JsonWriter& json, const std::string& key, const Histogram& laten
   json.EndObject();
 }
 
-// Writes, or bytes, of the step's whole seconds.
+// Operations, or their bytes, of the step's whole seconds.
 std::vector<double> WholeSeconds(const FioJob& job, bool bytes = false) {
   std::vector<double> values;
   if (job.series == nullptr) return values;
@@ -153,7 +190,7 @@ std::vector<double> WholeSeconds(const FioJob& job, bool bytes = false) {
   return values;
 }
 
-// Size of each of the job's writes; 0: they differ.
+// Size of each of the job's blocks; 0: they differ.
 uint64_t BlockBytesOf(const FioJob& job) {
   if (job.step.block_size_bytes() > 0 || !job.sizes.empty() || job.scope.kind() != v1::SCOPE_KIND_QM ||
       job.scope.writes() == 0) {
@@ -172,51 +209,105 @@ double Deviation(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// Bandwidth (KiB/s) and writes per second over whole seconds; nothing where the step had none.
-void PutSeconds(JsonWriter& json, const FioJob& job) {
+// Figures over whole seconds: bytes and operations of each.
+struct FioSeconds {
+  uint64_t samples = 0;
+  uint64_t min_bytes = 0;
+  uint64_t max_bytes = 0;
+  double mean_bytes = 0;
+  double deviation_bytes = 0;
+  uint64_t min_ios = 0;
+  uint64_t max_ios = 0;
+  double mean_ios = 0;
+  double deviation_ios = 0;
+};
+
+// Returns the figures of the step's main operation; nothing if the step had no whole second.
+std::optional<FioSeconds> SecondsOfMain(const FioJob& job) {
   const v1::BandwidthReport& bandwidth = job.scope.bandwidth();
-  if (bandwidth.seconds() == 0) return;
+  if (bandwidth.seconds() == 0) return std::nullopt;
   const uint64_t block_bytes = BlockBytesOf(job);
   const auto block = static_cast<double>(block_bytes);
-  const auto samples = uint64_t{bandwidth.seconds()};
-  const std::vector<double> writes = WholeSeconds(job);
-  const double deviation = Deviation(writes);
-  Put(json, "bw_min", static_cast<uint64_t>(static_cast<double>(bandwidth.min_bytes_per_second()) / kBytesPerKib));
-  Put(json, "bw_max", static_cast<uint64_t>(static_cast<double>(bandwidth.max_bytes_per_second()) / kBytesPerKib));
-  Put(json, "bw_mean", bandwidth.avg_bytes_per_second() / kBytesPerKib);
-  Put(json, "bw_dev", (block > 0 ? deviation * block : Deviation(WholeSeconds(job, true))) / kBytesPerKib);
-  Put(json, "bw_samples", samples);
-  if (block > 0 || writes.empty()) {
-    Put(json, "iops_min", bandwidth.min_bytes_per_second() / std::max<uint64_t>(block_bytes, 1));
-    Put(json, "iops_max", bandwidth.max_bytes_per_second() / std::max<uint64_t>(block_bytes, 1));
-    Put(json, "iops_mean", block > 0 ? bandwidth.avg_bytes_per_second() / block : 0.0);
+  const std::vector<double> ios = WholeSeconds(job);
+  FioSeconds seconds;
+  seconds.samples = bandwidth.seconds();
+  seconds.min_bytes = bandwidth.min_bytes_per_second();
+  seconds.max_bytes = bandwidth.max_bytes_per_second();
+  seconds.mean_bytes = bandwidth.avg_bytes_per_second();
+  seconds.deviation_ios = Deviation(ios);
+  seconds.deviation_bytes = block > 0 ? seconds.deviation_ios * block : Deviation(WholeSeconds(job, true));
+  if (block > 0 || ios.empty()) {
+    seconds.min_ios = seconds.min_bytes / std::max<uint64_t>(block_bytes, 1);
+    seconds.max_ios = seconds.max_bytes / std::max<uint64_t>(block_bytes, 1);
+    seconds.mean_ios = block > 0 ? seconds.mean_bytes / block : 0.0;
   } else {
-    Put(json, "iops_min", static_cast<uint64_t>(*std::min_element(writes.begin(), writes.end())));
-    Put(json, "iops_max", static_cast<uint64_t>(*std::max_element(writes.begin(), writes.end())));
-    Put(json, "iops_mean", std::accumulate(writes.begin(), writes.end(), 0.0) / static_cast<double>(writes.size()));
+    seconds.min_ios = static_cast<uint64_t>(*std::min_element(ios.begin(), ios.end()));
+    seconds.max_ios = static_cast<uint64_t>(*std::max_element(ios.begin(), ios.end()));
+    seconds.mean_ios = std::accumulate(ios.begin(), ios.end(), 0.0) / static_cast<double>(ios.size());
   }
-  Put(json, "iops_stddev", deviation);
-  Put(json, "iops_samples", samples);
+  return seconds;
 }
 
-void PutWrites(JsonWriter& json, const FioJob& job) {
-  const v1::ScopeReport& scope = job.scope;
+// Returns the figures of the reads beside the writes, over the seconds of SecondsOfMain.
+std::optional<FioSeconds> SecondsOfReads(const FioJob& job) {
+  const uint32_t samples = job.scope.bandwidth().seconds();
+  if (samples == 0) return std::nullopt;
+  const SecondExtremes bytes = job.reads.seconds.Extremes(samples, &WriteSums::bytes);
+  const SecondExtremes ios = job.reads.seconds.Extremes(samples);
+  std::vector<double> bytes_each;
+  std::vector<double> ios_each;
+  job.reads.seconds.ForEachRow(samples, [&](const SeriesRow& row) {
+    if (row.first != row.last) return;
+    bytes_each.push_back(static_cast<double>(row.sums.bytes));
+    ios_each.push_back(static_cast<double>(row.sums.writes));
+  });
+  FioSeconds seconds;
+  seconds.samples = samples;
+  seconds.min_bytes = bytes.min;
+  seconds.max_bytes = bytes.max;
+  seconds.mean_bytes = static_cast<double>(bytes.sum) / samples;
+  seconds.deviation_bytes = Deviation(bytes_each);
+  seconds.min_ios = ios.min;
+  seconds.max_ios = ios.max;
+  seconds.mean_ios = static_cast<double>(ios.sum) / samples;
+  seconds.deviation_ios = Deviation(ios_each);
+  return seconds;
+}
+
+// Puts figures over whole seconds, bandwidth in KiB/s.
+void PutSeconds(JsonWriter& json, const FioSeconds& seconds) {
+  Put(json, "bw_min", static_cast<uint64_t>(static_cast<double>(seconds.min_bytes) / kBytesPerKib));
+  Put(json, "bw_max", static_cast<uint64_t>(static_cast<double>(seconds.max_bytes) / kBytesPerKib));
+  Put(json, "bw_mean", seconds.mean_bytes / kBytesPerKib);
+  Put(json, "bw_dev", seconds.deviation_bytes / kBytesPerKib);
+  Put(json, "bw_samples", seconds.samples);
+  Put(json, "iops_min", seconds.min_ios);
+  Put(json, "iops_max", seconds.max_ios);
+  Put(json, "iops_mean", seconds.mean_ios);
+  Put(json, "iops_stddev", seconds.deviation_ios);
+  Put(json, "iops_samples", seconds.samples);
+}
+
+// Puts what a job did in one direction. `figures`: a ScopeReport, or the throughput of an operation.
+template <typename Throughput>
+void PutDirection(JsonWriter& json, const FioJob& job, const std::string& direction, uint64_t ios,
+                  const Throughput& figures, const Histogram& latency, const std::optional<FioSeconds>& seconds) {
   const uint64_t block_bytes = BlockBytesOf(job);
   const double bytes_per_second =
-      block_bytes > 0 ? scope.iops() * static_cast<double>(block_bytes) : scope.mb_per_second() * kBytesPerMegabyte;
-  json.Key("write");
+      block_bytes > 0 ? figures.iops() * static_cast<double>(block_bytes) : figures.mb_per_second() * kBytesPerMegabyte;
+  json.Key(direction);
   json.BeginObject();
-  Put(json, "io_bytes", scope.bytes());
-  Put(json, "io_kbytes", scope.bytes() / 1024);
+  Put(json, "io_bytes", figures.bytes());
+  Put(json, "io_kbytes", figures.bytes() / 1024);
   Put(json, "bw_bytes", static_cast<uint64_t>(std::llround(bytes_per_second)));
   Put(json, "bw", static_cast<uint64_t>(std::llround(bytes_per_second / kBytesPerKib)));
-  Put(json, "iops", scope.iops());
-  Put(json, "runtime", static_cast<uint64_t>(std::max<int64_t>(scope.measured_ns(), 0) / kNsPerMs));
-  Put(json, "total_ios", scope.writes());
+  Put(json, "iops", figures.iops());
+  Put(json, "runtime", static_cast<uint64_t>(std::max<int64_t>(job.scope.measured_ns(), 0) / kNsPerMs));
+  Put(json, "total_ios", ios);
   Put(json, "short_ios", uint64_t{0});
-  PutLatency(json, "clat_ns", job.latency);
-  PutLatency(json, "lat_ns", job.latency);
-  PutSeconds(json, job);
+  PutLatency(json, "clat_ns", latency);
+  PutLatency(json, "lat_ns", latency);
+  if (seconds) PutSeconds(json, *seconds);
   json.EndObject();
 }
 
@@ -231,7 +322,40 @@ void PutNothing(JsonWriter& json, const std::string& direction) {
   json.EndObject();
 }
 
-// Percent of the writes below each limit and not below the one before.
+// The throughput of the reads beside the writes; null: there are none, or nothing of them is known.
+const v1::OperationThroughputReport* ReadThroughput(const FioJob& job) {
+  for (const v1::OperationReport& operation : job.step.operations()) {
+    if (operation.name() != kReadName) continue;
+    const v1::OperationScopeReport* const scope = FindScope(operation, job.scope);
+    if (scope != nullptr && scope->has_throughput()) return &scope->throughput();
+  }
+  return nullptr;
+}
+
+// Puts both directions of the job.
+void PutDirections(JsonWriter& json, const FioJob& job) {
+  const auto put_main = [&](const char* direction) {
+    PutDirection(json, job, direction, job.scope.writes(), job.scope, job.latency, SecondsOfMain(job));
+  };
+  if (job.only_reads()) {
+    put_main("read");
+    return PutNothing(json, "write");
+  }
+  if (const v1::OperationThroughputReport* const reads = ReadThroughput(job); reads != nullptr) {
+    PutDirection(json, job, "read", reads->count(), *reads, job.reads.latency, SecondsOfReads(job));
+  } else {
+    PutNothing(json, "read");
+  }
+  put_main("write");
+}
+
+// fio's name of what the step does: "write", "randread", "rw" and so on.
+std::string RwOf(const v1::LogStep& step) {
+  const uint32_t reads = step.read_percent();
+  return absl::StrCat(step.random_order() ? "rand" : "", reads == 0 ? "write" : reads == kOnlyReads ? "read" : "rw");
+}
+
+// Percent of the writes and reads below each limit and not below the one before.
 void PutShares(JsonWriter& json, const Histogram& latency) {
   struct Unit {
     const char* key;
@@ -272,7 +396,10 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   json.Key("job options");
   json.BeginObject();
   Put(json, "name", job.name);
-  Put(json, "rw", std::string("write"));
+  Put(json, "rw", RwOf(job.spec));
+  if (!job.only_reads() && job.spec.read_percent() > 0) {
+    Put(json, "rwmixread", absl::StrCat(job.spec.read_percent()));
+  }
   if (job.sizes.empty()) {
     Put(json, "bs", absl::StrCat(BlockBytesOf(job)));
   } else {
@@ -281,8 +408,7 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
   Put(json, "runtime", absl::StrCat(job.step.duration_ns() / kNsPerMs, "ms"));
   json.EndObject();
   if (!job.host.empty()) Put(json, "hostname", job.host);
-  PutNothing(json, "read");
-  PutWrites(json, job);
+  PutDirections(json, job);
   PutNothing(json, "trim");
   if (job.syncs.count() > 0) {
     json.Key("sync");
@@ -292,7 +418,10 @@ void WriteFioJob(const FioJob& job, JsonWriter& json) {
     json.EndObject();
   }
   Put(json, "job_runtime", static_cast<uint64_t>(std::max<int64_t>(job.scope.measured_ns(), 0) / kNsPerMs));
-  PutShares(json, job.latency);
+  Histogram all;
+  all.Merge(job.latency);
+  all.Merge(job.reads.latency);
+  PutShares(json, all);
   json.EndObject();
 }
 
@@ -310,8 +439,11 @@ class FioJson {
       if (warmup || (filter_.step && *filter_.step != frame.step())) return absl::OkStatus();
       if (frame.step() != step_) EndStep();
       step_ = frame.step();
-      if (frame.operation() == kSyncOperation) return syncs_[writer].Merge(frame.latency());
-      return frame.operation() == kWriteOperation ? latencies_[writer].Merge(frame.latency()) : absl::OkStatus();
+      if (frame.operation() == kMainOperation) return latencies_[writer].Merge(frame.latency());
+      if (index_.IsRead(step_, frame.operation())) {
+        return reads_[writer].Add(frame, index_.report().run().frame_interval_ns());
+      }
+      return frame.operation() == kSyncOperation ? syncs_[writer].Merge(frame.latency()) : absl::OkStatus();
     }));
     EndStep();
     json_.EndArray();
@@ -349,46 +481,54 @@ class FioJson {
       const v1::StepReport& step = *found->second;
       Histogram all;
       Histogram all_syncs;
+      FioReads all_reads;
       for (const v1::ScopeReport& scope : OfKind(step.scopes(), v1::SCOPE_KIND_QM)) {
-        PutWriter(step, scope, all, all_syncs);
+        PutWriter(step, scope, all, all_syncs, all_reads);
       }
       if (const v1::ScopeReport* const cluster = ClusterOf(step); cluster != nullptr) {
-        WriteFioJob({"All clients", "", step, *cluster, ClusterOf(step.series()), all, SizesOf(step), all_syncs,
-                     Completed(step, "")},
+        WriteFioJob({"All clients", "", SpecOfStep(step), step, *cluster, ClusterOf(step.series()), all, SizesOf(step),
+                     all_syncs, all_reads, Completed(step, "")},
                     json_);
       }
     }
     latencies_.clear();
     syncs_.clear();
+    reads_.clear();
   }
 
-  // The scope's histogram; `none` where it has none.
-  const Histogram& OfScope(const std::map<uint32_t, Histogram>& histograms, const v1::ScopeReport& scope,
-                           const Histogram& none) const {
-    for (const auto& [place, histogram] : histograms) {
+  // Returns what is known of the scope's writer; `none` if nothing is.
+  template <typename Known>
+  const Known& OfScope(const std::map<uint32_t, Known>& known, const v1::ScopeReport& scope, const Known& none) const {
+    for (const auto& [place, of_writer] : known) {
       const IndexedWriter& writer = index_.writers()[place];
-      if (writer.qm == scope.qm() && index_.hosts().at(writer.host).label == scope.host()) return histogram;
+      if (writer.qm == scope.qm() && index_.hosts().at(writer.host).label == scope.host()) return of_writer;
     }
     return none;
   }
 
-  void PutWriter(const v1::StepReport& step, const v1::ScopeReport& scope, Histogram& all, Histogram& all_syncs) {
+  void PutWriter(const v1::StepReport& step, const v1::ScopeReport& scope, Histogram& all, Histogram& all_syncs,
+                 FioReads& all_reads) {
     const Histogram none;
+    const FioReads no_reads{};
     const Histogram& latency = OfScope(latencies_, scope, none);
     const Histogram& syncs = OfScope(syncs_, scope, none);
-    WriteFioJob({absl::StrCat(scope.host(), "/", QmText(index_.report(), scope.host(), scope.qm())), scope.host(), step,
-                 scope, SeriesOf(step, scope), latency, SizesOf(step), syncs, Completed(step, scope.host())},
+    const FioReads& reads = OfScope(reads_, scope, no_reads);
+    WriteFioJob({absl::StrCat(scope.host(), "/", QmText(index_.report(), scope.host(), scope.qm())), scope.host(),
+                 SpecOfStep(step), step, scope, SeriesOf(step, scope), latency, SizesOf(step), syncs, reads,
+                 Completed(step, scope.host())},
                 json_);
     all.Merge(latency);
     all_syncs.Merge(syncs);
-    writes_ += scope.latency().count();
+    all_reads.Merge(reads);
+    writes_ += scope.latency().count() + reads.latency.count();
   }
 
+  const v1::LogStep& SpecOfStep(const v1::StepReport& step) const { return index_.steps().at(step.number() - 1).step; }
+
   std::string SizesOf(const v1::StepReport& step) const {
-    return absl::StrJoin(index_.steps().at(step.number() - 1).step.size_mix(), ":",
-                         [](std::string* text, const v1::SizeShare& share) {
-                           absl::StrAppend(text, share.block_size_bytes(), "/", share.percent());
-                         });
+    return absl::StrJoin(SpecOfStep(step).size_mix(), ":", [](std::string* text, const v1::SizeShare& share) {
+      absl::StrAppend(text, share.block_size_bytes(), "/", share.percent());
+    });
   }
 
   // `host`: its label; empty: of all hosts.
@@ -416,6 +556,7 @@ class FioJson {
   // Latencies of the step whose frames come, by place of the writer.
   std::map<uint32_t, Histogram> latencies_;
   std::map<uint32_t, Histogram> syncs_;
+  std::map<uint32_t, FioReads> reads_;
   JsonWriter json_;
   uint64_t writes_ = 0;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/export/formats.h"
@@ -64,9 +65,15 @@ class Made {
   bool kept_ = false;
 };
 
+// Whether the number of an operation shows where its block lies. It does where blocks are taken in their order and
+// writes and reads do not have numbers of their own.
+bool NumbersShowOffsets(const v1::LogStep& step) {
+  return !step.random_order() && ReadOperationOf(step).value_or(kMainOperation) == kMainOperation;
+}
+
 // Where the block with number `seq` (from 1) of a step lies: extents of equal size in turn, and a block that does not
-// fit in the rest of one goes to the start of the next. 0, as fio writes it without log_offset, where blocks differ in
-// size.
+// fit in the rest of one goes to the start of the next. 0, as fio writes it without log_offset, where `seq` is 0 or
+// blocks differ in size.
 uint64_t OffsetOf(const v1::LogWorkload& workload, uint64_t block_bytes, uint64_t seq) {
   const uint64_t per_extent = block_bytes == 0 ? 0 : workload.file_size_bytes() / block_bytes;
   if (seq == 0 || per_extent == 0 || workload.num_files() == 0) return 0;
@@ -105,8 +112,10 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
     }
     PLIMSOLL_RETURN_IF_ERROR(writes.ForWriter(place, [&](const ExportedWrite& write) {
       const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns) - base_ns;
-      line = absl::StrCat(std::max<int64_t>(end_ns, 0) / kNsPerMs, ", ", write.latency_ns, ", 1, ", write.bytes, ", ",
-                          OffsetOf(host.workload, index.BlockBytesOf(writer, write.step), write.seq), ", 0\n");
+      const uint64_t seq = NumbersShowOffsets(index.steps().at(write.step).step) ? write.seq : 0;
+      line = absl::StrCat(std::max<int64_t>(end_ns, 0) / kNsPerMs, ", ", write.latency_ns, ", ", write.read ? 0 : 1,
+                          ", ", write.bytes, ", ", OffsetOf(host.workload, index.BlockBytesOf(writer, write.step), seq),
+                          ", 0\n");
       ++lines;
       absl::Status written;
       for (const auto& output : outputs) written.Update(output->Append(line));

@@ -30,9 +30,10 @@ std::map<uint64_t, uint64_t> FioBins(const Histogram& histogram);
 // Standard deviation of the values, each taken at its bucket's middle; 0 below two values.
 double StandardDeviationNs(const Histogram& histogram);
 
-// RFC 4180, with a heading; one line per write, in the order of WriteStream. Columns: timeline_ns, utc, host, qm, step,
-// seq, latency_ns, bytes, error_ns; where the parts of writes were measured also write_call_ns and sync_ns, with the
-// warm-up also part (warmup or measured). Returns how many lines.
+// RFC 4180, with a heading; one line per write or read, in the order of WriteStream. Columns: timeline_ns, utc, host,
+// qm, step, seq, latency_ns, bytes, error_ns; where the parts of writes were measured also write_call_ns and sync_ns,
+// with the warm-up also part (warmup or measured), of a run that reads also operation (write or read). Returns how many
+// lines.
 absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
                                    Output& output);
 
@@ -40,39 +41,43 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
 // <host>_qm<n>_clat.<number of the writer in the run>.log: the number alone makes names differ, also on file systems
 // that do not distinguish upper from lower case. A second log, _lat, has the same lines: a write is submitted and
 // completed by one call, and some tools look for the one, some for the other. A line: end of the write in ms since the
-// start of the first step that is exported, or with `unix_epoch` since 1970, latency in ns, 1 (a write), block size,
-// offset as if the extents lay one behind the other (0 where the write's number is not known), 0 (no priority). Returns
-// how many writes. What was made is removed where an error is returned. With `results`, a descriptor of the directory
-// above, the last component of `directory` is a name that the program chose: it is made there, and refused where it is
-// a symbolic link.
+// start of the first step that is exported, or with `unix_epoch` since 1970, latency in ns, 0 (a read) or 1 (a write),
+// block size, offset as if the extents lay one behind the other (0 where the operation's number is not known or does
+// not show it: where blocks are in random order, or a writer both reads and writes), 0 (no priority). Returns how many
+// lines a kind of log has. What was made is removed where an error is returned. With `results`, a descriptor of the
+// directory above, the last component of `directory` is a name that the program chose: it is made there, and refused
+// where it is a symbolic link.
 absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter& filter, WriteStream& writes,
                                        const std::string& directory, int results = -1, bool unix_epoch = false);
 
 // An interval log of version 1.3, one line a second for all writers together and one for each writer; values in ns. It
-// is made from the frames' histograms, bucket for bucket, and needs no traces: untraced writes are in it too.
+// is made from the frames' histograms, bucket for bucket, and needs no traces: untraced writes and reads are in it too.
+// What follows about writes holds for the reads of a run whose operations all read.
 //
 // Tags: "alpha/qm1" for a writer; lines of all writers have none. Where several steps are exported, "step2/alpha/qm1"
 // and "step2", so that block sizes are not mixed unasked. Warm-up: "warmup/alpha/qm1", "warmup", behind the step. The
-// parts of a write, in the order of the step's operations: "sync/alpha/qm1", "sync", behind step and warm-up. The
-// writes that were in flight at a step's end have lines of their own, from there to the end of the longest of them.
-// Returns how many writes the lines of all writers hold.
+// parts of a write, and reads beside writes, in the order of the step's operations: "sync/alpha/qm1", "sync", behind
+// step and warm-up. What was in flight at a step's end has lines of its own, from there to the end of the longest of
+// them. Returns how many writes and reads the lines of all writers hold.
 absl::StatusOr<uint64_t> ExportHlog(const RunIndex& index, const WriteFilter& filter, Output& output);
 // What a reader of an interval log without any line of no tag must pass; empty where there are such lines.
 std::string HlogRemark(const RunIndex& index, const WriteFilter& filter);
 
 // A trace (perfetto_trace.proto) for ui.perfetto.dev: each host as a process, below it a track a queue manager, on that
-// a slice a write, named by step and block size ("step 1: 4 KiB", "warm-up 1: 4 KiB"), with its number in the step, its
-// latency and the clock's error in ns as arguments. Packets are in the order of time; every slice begins and ends, and
+// a slice a write or read, named by step and block size ("step 1: 4 KiB", "warm-up 1: 4 KiB"; of a run that reads "step
+// 1: read, 4 KiB", "step 1: write, 4 KiB"), with its number in the step, its latency and the clock's error in ns as
+// arguments, and "write" or "read" as its category. Packets are in the order of time; every slice begins and ends, and
 // those of a track do not overlap: where the clocks' rates make a write's end fall behind the start of the next one (by
 // ns), the slice ends there; the latency beside it is the measured one. A write that was measured in parts has two
-// slices inside its own, "write call" and "sync". Returns how many writes.
+// slices inside its own, "write call" and "sync". Returns how many writes and reads.
 absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writes, Output& output);
 
 // One job for each step and writer ("alpha/qm1"), behind those of a step one for all of them ("All clients", as fio's
 // own client has it); groupid is the step's number from 0. Figures are the report's; bins and standard deviation come
-// from the frames' histograms. Both clat_ns and lat_ns are the time of the system call. The warm-up is in none of it.
-// A figure that is not measured has no key. The jobs are there twice: as `jobs`, and as `client_stats`, where fio's
-// client has them. Returns how many writes the jobs of single writers hold.
+// from the frames' histograms, and so do the figures by second of reads beside writes. Both clat_ns and lat_ns are the
+// time of the system call. The warm-up is in none of it. A figure that is not measured has no key. The jobs are there
+// twice: as `jobs`, and as `client_stats`, where fio's client has them. Returns how many writes and reads the jobs of
+// single writers hold.
 absl::StatusOr<uint64_t> ExportFioJson(const RunIndex& index, const WriteFilter& filter, Output& output);
 
 // What is exported, and where to.
@@ -97,11 +102,11 @@ struct ExportFormat {
   const char* default_name;
   // Several files in a directory of their own, rather than one stream.
   bool makes_directory;
-  // Made from the traces; the others have untraced writes, too.
+  // Made from the traces; the others have untraced operations, too.
   bool needs_traces;
   // Whether the warm-up can be in it.
   bool has_warmup;
-  // Returns how many writes it wrote.
+  // Returns how many writes and reads it wrote.
   absl::StatusOr<uint64_t> (*run)(const ExportTask& task);
   // Whether its times can be of the UNIX epoch.
   bool has_unix_epoch = false;

@@ -97,17 +97,17 @@ std::string EncodeHdrForLog(const Histogram& histogram) {
 
 namespace {
 
-// A part of a step with the distribution of its writes, or of another operation. Times are from the step's measured
+// A part of a step with the distribution of its main operation, or of another one. Times are from the step's measured
 // start.
 struct IntervalRow {
   // Place of the writer; kAllWriters for all of them.
   static constexpr uint32_t kAllWriters = UINT32_MAX;
   uint32_t writer = kAllWriters;
   // Place in the step's list of operations.
-  uint32_t operation = kWriteOperation;
+  uint32_t operation = kMainOperation;
   int64_t from_ns = 0;
   int64_t to_ns = 0;
-  // The writes that were in flight when the step ended.
+  // It holds the operations that were in flight when the step ended.
   bool closing = false;
   Histogram latency;
 };
@@ -287,7 +287,7 @@ bool HasSteps(const RunIndex& index, const WriteFilter& filter) {
 
 // Whether the step's list has the operation. A damaged journal may begin a step again, with a shorter list.
 bool HasOperation(const v1::LogStep& step, uint32_t operation) {
-  return operation == kWriteOperation || operation < static_cast<uint32_t>(step.operations_size());
+  return operation == kMainOperation || operation < static_cast<uint32_t>(step.operations_size());
 }
 
 class HlogWriter {
@@ -312,11 +312,11 @@ class HlogWriter {
   absl::Status PutHeader() {
     base_ns_ = UtcNs(index_.timeline().ToUtc(index_.begin_ns()));
     const std::string begin = Seconds(base_ns_);
-    return output_.Append(
-        absl::StrCat("#[Plimsoll run ", SafeName(index_.run().run_id()), "; latencies of writes in nanoseconds]\n",
-                     "#[Histogram log format version 1.3]\n#[StartTime: ", begin, " (seconds since epoch), ",
-                     FormatUtc(base_ns_), "]\n#[BaseTime: ", begin, " (seconds since epoch)]\n",
-                     "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"));
+    return output_.Append(absl::StrCat(
+        "#[Plimsoll run ", SafeName(index_.run().run_id()), "; latencies of ", index_.OperationsText(),
+        " in nanoseconds]\n", "#[Histogram log format version 1.3]\n#[StartTime: ", begin, " (seconds since epoch), ",
+        FormatUtc(base_ns_), "]\n#[BaseTime: ", begin, " (seconds since epoch)]\n",
+        "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"));
   }
 
   absl::Status Add(uint32_t writer, const v1::Frame& frame) {
@@ -370,15 +370,19 @@ class HlogWriter {
   }
 
   absl::Status Put(const IntervalRow& row, const std::string& part) {
+    // The closing frames of a writer that both reads and writes hold one operation: the frame of its writes may be
+    // empty.
+    if (row.closing && row.latency.count() == 0 && index_.HasReads()) return absl::OkStatus();
     std::string tag;
     const auto add = [&tag](const std::string& name) { absl::StrAppend(&tag, tag.empty() ? "" : "/", name); };
     if (several_steps_) add(absl::StrCat("step", uint64_t{step_} + 1));
     if (!part.empty()) add(part);
     const IndexedStep& step = index_.steps().at(step_);
-    const bool of_write = row.operation == kWriteOperation;
-    if (!of_write) add(SafeName(step.step.operations(static_cast<int>(row.operation)).name(), SIZE_MAX));
+    const bool is_main = row.operation == kMainOperation;
+    if (!is_main) add(SafeName(step.step.operations(static_cast<int>(row.operation)).name(), SIZE_MAX));
     if (row.writer != IntervalRow::kAllWriters) add(tags_[row.writer]);
-    if (row.writer == IntervalRow::kAllWriters && of_write) writes_ += row.latency.count();
+    const bool is_part = !is_main && !index_.IsRead(step_, row.operation);
+    if (row.writer == IntervalRow::kAllWriters && !is_part) writes_ += row.latency.count();
     const int64_t begin_ns = step.measured_start_ns() + row.from_ns - index_.begin_ns();
     return output_.Append(absl::StrCat(tag.empty() ? "" : absl::StrCat("Tag=", tag, ","), Seconds(begin_ns), ",",
                                        Seconds(row.to_ns - row.from_ns), ",",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/export/formats.h"
@@ -25,18 +26,22 @@ constexpr uint32_t kBoottime = 6;
 constexpr int32_t kSliceBegin = 1;
 constexpr int32_t kSliceEnd = 2;
 constexpr int32_t kOrderedByRank = 3;
-constexpr uint64_t kCategory = 1;
+// Categories.
+constexpr uint64_t kWriteCategory = 1;
+constexpr uint64_t kReadCategory = 2;
 // Names of annotations.
 constexpr uint64_t kNumber = 1;
 constexpr uint64_t kLatency = 2;
 constexpr uint64_t kError = 3;
-// Ids of the names of a write's parts, behind those of all steps.
+// Ids of the names of a write's parts, beyond those of the names of all steps' writes. From kReadNames on: ids of the
+// names of the steps' reads.
 constexpr uint64_t kWriteCallName = uint64_t{1} << 40U;
 constexpr uint64_t kSyncName = kWriteCallName + 1;
+constexpr uint64_t kReadNames = uint64_t{1} << 41U;
 
-// Id of a step's name; steps count from 0.
-uint64_t NameOfStep(uint32_t step, bool warmup) {
-  return uint64_t{step} * 2 + (warmup ? 2 : 1);
+// Id of the name of a step's writes or reads; steps count from 0.
+uint64_t NameOfStep(uint32_t step, bool warmup, bool read) {
+  return (read ? kReadNames : 0) + uint64_t{step} * 2 + (warmup ? 2 : 1);
 }
 
 // Each moment of the trace is unsigned.
@@ -54,7 +59,7 @@ class TraceWriter {
     for (perfetto::Packet* packet : {&begin_, &part_}) {
       packet->set_sequence_flags(kUsesNames);
       packet->mutable_track_event()->set_type(kSliceBegin);
-      packet->mutable_track_event()->add_category_iids(kCategory);
+      packet->mutable_track_event()->add_category_iids(kWriteCategory);
     }
     end_.mutable_track_event()->set_type(kSliceEnd);
   }
@@ -73,7 +78,8 @@ class TraceWriter {
     begin_.set_timestamp(Stamp(write.start_ns));
     perfetto::TrackEvent& event = *begin_.mutable_track_event();
     event.set_track_uuid(tracks_[write.writer]);
-    event.set_name_iid(NameOfStep(write.step, write.warmup));
+    event.set_category_iids(0, write.read ? kReadCategory : kWriteCategory);
+    event.set_name_iid(NameOfStep(write.step, write.warmup, write.read));
     // What is not known is not there.
     event.clear_debug_annotations();
     if (write.seq != 0) Annotate(event, kNumber).set_uint_value(write.seq);
@@ -194,7 +200,8 @@ class TraceWriter {
       text->set_iid(iid);
       text->set_name(name);
     };
-    add(kCategory, "write", names.add_event_categories());
+    if (index_.HasWrites()) add(kWriteCategory, "write", names.add_event_categories());
+    if (index_.HasReads()) add(kReadCategory, kReadName, names.add_event_categories());
     add(kNumber, "number", names.add_debug_annotation_names());
     add(kLatency, "latency_ns", names.add_debug_annotation_names());
     add(kError, "clock_error_ns", names.add_debug_annotation_names());
@@ -204,8 +211,16 @@ class TraceWriter {
     }
     for (const auto& [number, step] : index_.steps()) {
       const std::string size = FormatBlockSize(step.step.block_size_bytes());
-      add(NameOfStep(number, false), absl::StrCat("step ", number + 1, ": ", size), names.add_event_names());
-      add(NameOfStep(number, true), absl::StrCat("warm-up ", number + 1, ": ", size), names.add_event_names());
+      const auto add_step = [&, step_number = number](bool read, const std::string& what) {
+        add(NameOfStep(step_number, false, read), absl::StrCat("step ", step_number + 1, ": ", what),
+            names.add_event_names());
+        add(NameOfStep(step_number, true, read), absl::StrCat("warm-up ", step_number + 1, ": ", what),
+            names.add_event_names());
+      };
+      // A run that does not read needs no word for its writes.
+      const bool reads = ReadOperationOf(step.step).has_value();
+      if (!index_.IsRead(number, kMainOperation)) add_step(false, absl::StrCat(reads ? "write, " : "", size));
+      if (reads) add_step(true, absl::StrCat("read, ", size));
     }
     return PutPacket(packet_);
   }

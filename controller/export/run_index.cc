@@ -14,6 +14,7 @@
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/report/main_operation.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -141,11 +142,12 @@ absl::Status AddBlock(const std::vector<TracedWrite>& writes, Figures& figures) 
   return absl::OkStatus();
 }
 
-absl::Status Compare(const Figures& figures, const v1::Frame& frame) {
+absl::Status Compare(const Figures& figures, const v1::Frame& frame, const char* operations) {
   const v1::Distribution& latency = frame.latency();
   const uint64_t traced = latency.count() - std::min(frame.untraced_writes(), latency.count());
   if (figures.writes != traced) {
-    return Bad(absl::StrCat("its trace holds ", FormatCount(figures.writes), " writes, not ", FormatCount(traced)));
+    return Bad(
+        absl::StrCat("its trace holds ", FormatCount(figures.writes), " ", operations, ", not ", FormatCount(traced)));
   }
   if (figures.writes == 0) return absl::OkStatus();
   const bool inside = figures.min_ns >= latency.min_ns() && figures.max_ns <= latency.max_ns();
@@ -175,7 +177,7 @@ uint64_t FirstSeq(const std::vector<TracedWrite>& block, const v1::Frame& frame)
 }  // namespace
 
 absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes, bool parts,
-                                                           std::vector<TracedWrite>& scratch) {
+                                                           std::vector<TracedWrite>& scratch, const char* operations) {
   std::vector<BlockContents> blocks;
   Figures figures;
   // Only then the numbers follow from the frame's first one.
@@ -186,8 +188,8 @@ absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& fram
     PLIMSOLL_RETURN_IF_ERROR(DecodeTrace(block, scratch));
     if (scratch.empty()) return Bad("an empty trace block");
     if ((scratch.front().bytes == 0) != (block_bytes > 0)) {
-      return Bad(block_bytes > 0 ? "its trace has sizes, and its writes are of one size"
-                                 : "its trace has no sizes, and its writes are of several");
+      return Bad(absl::StrCat("its trace has ", block_bytes > 0 ? "sizes" : "no sizes", ", and its ", operations,
+                              " are of ", block_bytes > 0 ? "one size" : "several"));
     }
     if (scratch.front().write_call_ns >= 0 && !parts) {
       return Bad("its trace has the times of write calls, and its step does not measure them");
@@ -196,7 +198,7 @@ absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& fram
     blocks.push_back({scratch.size(), complete ? next_seq : FirstSeq(scratch, frame)});
     if (complete) next_seq += scratch.size();
   }
-  PLIMSOLL_RETURN_IF_ERROR(Compare(figures, frame));
+  PLIMSOLL_RETURN_IF_ERROR(Compare(figures, frame, operations));
   return blocks;
 }
 
@@ -274,6 +276,19 @@ bool RunIndex::CountTraces(const v1::HostFrames& frames) {
   return before;
 }
 
+const char* RunIndex::TracedOperations(const v1::Frame& frame) const {
+  const bool is_main = frame.operation() == kMainOperation;
+  bool is_read = false;
+  if (steps_.contains(frame.step())) {
+    is_read = IsRead(frame.step(), frame.operation());
+  } else {
+    // The step's list of operations is not known. A frame of a part of a write has no bytes.
+    is_read = is_main ? OnlyReads(run_.plan()) : frame.bytes() > 0;
+  }
+  if (is_read) return "reads";
+  return is_main ? "writes" : nullptr;
+}
+
 void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
                           const std::vector<const v1::Frame*>& accepted, bool before_limit) {
   const bool traces_on = run_.plan().trace() == v1::TOGGLE_ON;
@@ -290,7 +305,8 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
       IndexedWriter::Frames& counted = writer.frames[{frame.step(), frame.operation()}];
       ++(warmup ? counted.warmup : counted.measured);
     };
-    if (frame.operation() != kWriteOperation) {
+    const char* const operations = TracedOperations(frame);
+    if (operations == nullptr) {
       // The trace of a write has the times of its parts. A part's frame is counted only if a frame of its writer came
       // before it.
       const auto known = places_.find({frames.host(), frame.qm()});
@@ -299,8 +315,9 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     }
     if (!steps_.contains(frame.step())) {
       frames_left_out_ = true;
-      problems_.Add("no step", absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " writes of step ",
-                                            uint64_t{frame.step()} + 1, ", whose beginning is not in the journal."));
+      problems_.Add("no step",
+                    absl::StrCat("Left out: ", FormatCount(frame.latency().count()), " ", operations, " of step ",
+                                 uint64_t{frame.step()} + 1, ", whose beginning is not in the journal."));
       continue;
     }
     IndexedWriter& writer = WriterOf(frames.host(), frame.qm());
@@ -309,24 +326,26 @@ void RunIndex::TakeFrames(const v1::HostFrames& frames, const RawRecord& raw,
     (warmup ? untraced.warmup : untraced.measured) += frame.untraced_writes();
     if (traces_on && before_limit)
       (warmup ? untraced.dropped_warmup : untraced.dropped_measured) += frame.untraced_writes();
-    absl::StatusOr<std::vector<BlockContents>> blocks = ReadFrameBlocks(
-        frame, BlockBytesOf(writer, frame.step()), MeasuresParts(steps_.at(frame.step()).step), writes_);
+    const bool is_main = frame.operation() == kMainOperation;
+    const bool parts = is_main && MeasuresParts(steps_.at(frame.step()).step);
+    absl::StatusOr<std::vector<BlockContents>> blocks =
+        ReadFrameBlocks(frame, BlockBytesOf(writer, frame.step()), parts, writes_, operations);
     if (blocks.ok() && place > places.size()) blocks = absl::InvalidArgumentError("its trace cannot be found again");
     if (!blocks.ok()) {
       const uint64_t lost = frame.latency().count() - frame.untraced_writes();
       contradicted_ = true;
-      problems_.Add("contradiction",
-                    absl::StrCat("Left out: ", FormatCount(lost), " writes of a frame of ", NameOf(writer), ", step ",
-                                 uint64_t{frame.step()} + 1, ": ", std::string(blocks.status().message()), "."));
+      problems_.Add("contradiction", absl::StrCat("Left out: ", FormatCount(lost), " ", operations, " of a frame of ",
+                                                  NameOf(writer), ", step ", uint64_t{frame.step()} + 1, ": ",
+                                                  std::string(blocks.status().message()), "."));
       continue;
     }
     for (size_t i = 0; i < blocks->size(); ++i) {
       const PayloadPart& part = places[first + i];
       const BlockContents& contents = (*blocks)[i];
-      writer.blocks.Append(
-          {raw.offset + part.offset, part.bytes, contents.writes, frame.step(), warmup, contents.first_seq});
+      (is_main ? writer.blocks : writer.read_blocks)
+          .Append({raw.offset + part.offset, part.bytes, contents.writes, frame.step(), warmup, contents.first_seq});
       if (contents.first_seq == 0) {
-        problems_.Add("number", absl::StrCat("The numbers of ", FormatCount(contents.writes), " writes of ",
+        problems_.Add("number", absl::StrCat("The numbers of ", FormatCount(contents.writes), " ", operations, " of ",
                                              NameOf(writer), ", step ", uint64_t{frame.step()} + 1,
                                              ", are not known: traces before and after them were dropped."));
       }
@@ -369,6 +388,23 @@ uint64_t RunIndex::BlockBytesOf(const IndexedWriter& writer, uint32_t step) cons
 
 bool RunIndex::HasParts() const {
   return std::ranges::any_of(steps_, [](const auto& step) { return MeasuresParts(step.second.step); });
+}
+
+bool RunIndex::HasReads() const {
+  return std::ranges::any_of(steps_, [](const auto& step) { return ReadOperationOf(step.second.step).has_value(); });
+}
+
+bool RunIndex::HasWrites() const {
+  return std::ranges::any_of(steps_, [this](const auto& step) { return !IsRead(step.first, kMainOperation); });
+}
+
+bool RunIndex::IsRead(uint32_t step, uint32_t operation) const {
+  return ReadOperationOf(steps_.at(step).step) == operation;
+}
+
+const char* RunIndex::OperationsText() const {
+  if (!HasReads()) return "writes";
+  return HasWrites() ? "reads and writes" : "reads";
 }
 
 int64_t RunIndex::ArmedOffsetNs(uint32_t host) const {

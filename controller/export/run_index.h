@@ -94,9 +94,10 @@ struct BlockContents {
 // Where some writes of the frame are in no block, a block's numbers are known only if it begins with the frame's first
 // write or ends with its last one. `scratch` is overwritten.
 // `block_bytes`: size of each write, which the blocks do not say then; 0: they have the size of each. `parts`: the
-// blocks may have the times of write calls.
+// blocks may have the times of write calls. `operations`: what the frame is of, as errors name it.
 absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& frame, uint64_t block_bytes, bool parts,
-                                                           std::vector<TracedWrite>& scratch);
+                                                           std::vector<TracedWrite>& scratch,
+                                                           const char* operations = "writes");
 
 // A host that joined the run.
 struct IndexedHost {
@@ -119,7 +120,10 @@ struct IndexedStep {
 struct IndexedWriter {
   uint32_t host = 0;
   uint32_t qm = 0;
+  // Trace blocks of the steps' main operation.
   BlockList blocks;
+  // Trace blocks of the reads beside writes.
+  BlockList read_blocks;
   // Frames in the report, by step (from 0) and operation.
   struct Frames {
     uint64_t measured = 0;
@@ -128,11 +132,11 @@ struct IndexedWriter {
   std::map<std::pair<uint32_t, uint32_t>, Frames> frames;
 };
 
-// Writes that are in no trace block.
+// Writes and reads that are in no trace block.
 struct UntracedWrites {
   uint64_t measured = 0;
   uint64_t warmup = 0;
-  // Untraced writes that neither --trace nor --trace-limit kept out: their traces were dropped.
+  // Untraced ones that neither --trace nor --trace-limit kept out: their traces were dropped.
   uint64_t dropped_measured = 0;
   uint64_t dropped_warmup = 0;
 };
@@ -141,8 +145,8 @@ struct UntracedWrites {
 // out is left out here too, so that both cover the same writes. Every block is unpacked once and compared with its
 // frame's figures: what is exported later is known to add up.
 //
-// Memory: what the report takes, and six to ten bytes for each trace block (one block a writer and 250 ms). It does not
-// grow with the number of writes. Not thread-safe.
+// Memory: what the report takes, and six to ten bytes for each trace block (one block a writer and 250 ms, and one more
+// where it also reads). It does not grow with the number of writes. Not thread-safe.
 class RunIndex {
  public:
   // The errors of ReadJournal except damage, which damage() reports; INVALID_ARGUMENT where there is no record of a
@@ -160,7 +164,7 @@ class RunIndex {
   const std::map<uint32_t, IndexedStep>& steps() const { return steps_; }
   // In the order of (host, qm); those of which a frame is in the report.
   const std::vector<IndexedWriter>& writers() const { return writers_; }
-  // Untraced writes of each step that has such writes.
+  // Untraced writes and reads of each step that has any.
   const std::map<uint32_t, UntracedWrites>& untraced() const { return untraced_; }
   // Why the journal does not hold the whole run, as a sentence; empty: it does.
   const std::string& damage() const { return damage_; }
@@ -179,6 +183,13 @@ class RunIndex {
   uint64_t BlockBytesOf(const IndexedWriter& writer, uint32_t step) const;
   // Whether some step measures the parts of its writes.
   bool HasParts() const;
+  // Whether some step reads; whether some step writes.
+  bool HasReads() const;
+  bool HasWrites() const;
+  // Whether an operation of a step that began, by its place in the step's list, is the read.
+  bool IsRead(uint32_t step, uint32_t operation) const;
+  // What the steps do, as messages name it: "writes", "reads" or "reads and writes".
+  const char* OperationsText() const;
   // "alpha/qm2"; "alpha/PAYMENTS" in a placement.
   std::string NameOf(const IndexedWriter& writer) const;
   // The host's clock minus the timeline as the controller estimated it when the first step was armed; 0: not known.
@@ -196,6 +207,8 @@ class RunIndex {
   // Indexes the blocks of a record's frames; `accepted` are those that are in the report, in order.
   void TakeFrames(const v1::HostFrames& frames, const RawRecord& raw, const std::vector<const v1::Frame*>& accepted,
                   bool before_limit);
+  // What the trace of a frame is of, for ReadFrameBlocks; null for a part of a write, whose frames have no trace.
+  const char* TracedOperations(const v1::Frame& frame) const;
   IndexedWriter& WriterOf(uint32_t host, uint32_t qm);
 
   const std::string journal_path_;

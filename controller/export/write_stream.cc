@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/trace.h"
 #include "common/units.h"
@@ -66,6 +69,12 @@ absl::Status Unpack(const std::string& packed, const TraceBlock& block, const st
                                           FormatCount(block.offset), " is another one"));
 }
 
+// Whether one operation of a writer came before another one. A writer's operations do not overlap: of two with the same
+// start the shorter one came first.
+bool IsBefore(const TracedWrite& one, const TracedWrite& other) {
+  return std::tie(one.start_ns, one.latency_ns) < std::tie(other.start_ns, other.latency_ns);
+}
+
 }  // namespace
 
 WriterTrace::WriterTrace(const RunIndex& index, uint32_t writer, const WriteFilter& filter, const JournalParts& journal,
@@ -76,24 +85,52 @@ WriterTrace::WriterTrace(const RunIndex& index, uint32_t writer, const WriteFilt
       name_(index.NameOf(index.writers()[writer])),
       journal_(journal),
       moments_(moments),
-      blocks_(index.writers()[writer].blocks) {}
+      main_(index.writers()[writer].blocks),
+      reads_(index.writers()[writer].read_blocks) {}
+
+absl::Status WriterTrace::Fill(Lane& lane) {
+  if (!lane.empty()) return absl::OkStatus();
+  lane.writes.clear();
+  lane.at = 0;
+  do {
+    if (!lane.blocks.Next(lane.block)) return absl::OkStatus();
+  } while (!filter_.Takes(lane.block));
+  PLIMSOLL_RETURN_IF_ERROR(journal_.Read(lane.block.offset, lane.block.bytes, packed_));
+  return Unpack(packed_, lane.block, name_, lane.writes);
+}
 
 absl::Status WriterTrace::Next(std::vector<TracedWrite>& writes) {
   writes.clear();
-  Piece piece;
-  do {
-    if (!blocks_.Next(piece.block)) return absl::OkStatus();
-  } while (!filter_.Takes(piece.block));
-  PLIMSOLL_RETURN_IF_ERROR(journal_.Read(piece.block.offset, piece.block.bytes, packed_));
-  PLIMSOLL_RETURN_IF_ERROR(Unpack(packed_, piece.block, name_, writes));
-  piece.block_bytes = index_.BlockBytesOf(index_.writers()[writer_], piece.block.step);
-  if (!spare_.empty()) {
-    piece.errors_ns = std::move(spare_.back());
-    spare_.pop_back();
+  PLIMSOLL_RETURN_IF_ERROR(Fill(main_));
+  PLIMSOLL_RETURN_IF_ERROR(Fill(reads_));
+  if (main_.empty() && reads_.empty()) return absl::OkStatus();
+  const bool of_reads = main_.empty() || (!reads_.empty() && IsBefore(reads_.next(), main_.next()));
+  Lane& lane = of_reads ? reads_ : main_;
+  const Lane& other = of_reads ? main_ : reads_;
+  size_t end = lane.at + 1;
+  const auto is_next = [&](const TracedWrite& write) {
+    if (other.empty()) return true;
+    return of_reads ? IsBefore(write, other.next()) : !IsBefore(other.next(), write);
+  };
+  while (end < lane.writes.size() && is_next(lane.writes[end])) ++end;
+
+  const TraceBlock& block = lane.block;
+  Piece& piece = pieces_.emplace_back();
+  piece.step = block.step;
+  piece.warmup = block.warmup;
+  piece.read = of_reads || index_.IsRead(block.step, kMainOperation);
+  piece.block_bytes = index_.BlockBytesOf(index_.writers()[writer_], block.step);
+  piece.next_seq = block.first_seq == 0 ? 0 : block.first_seq + lane.at;
+  piece.left = end - lane.at;
+  if (piece.left == lane.writes.size()) {
+    writes.swap(lane.writes);
+  } else {
+    const auto begin = lane.writes.begin();
+    writes.assign(begin + static_cast<std::ptrdiff_t>(lane.at), begin + static_cast<std::ptrdiff_t>(end));
+    lane.at = end;
   }
-  piece.errors_ns.resize(writes.size());
-  for (size_t i = 0; i < writes.size(); ++i) {
-    const MomentMap::Moment moment = moments_.Map(writes[i].start_ns);
+  for (TracedWrite& write : writes) {
+    const MomentMap::Moment moment = moments_.Map(write.start_ns);
     int64_t start_ns = moment.timeline_ns;
     int64_t error_ns = moment.error_ns;
     if (start_ns < last_start_ns_) {
@@ -102,30 +139,28 @@ absl::Status WriterTrace::Next(std::vector<TracedWrite>& writes) {
       start_ns = last_start_ns_;
     }
     last_start_ns_ = start_ns;
-    writes[i].start_ns = start_ns;
-    piece.errors_ns[i] = error_ns;
+    write.start_ns = start_ns;
+    errors_ns_.push_back(error_ns);
   }
-  pieces_.push_back(std::move(piece));
   return absl::OkStatus();
 }
 
 ExportedWrite WriterTrace::Take(const TracedWrite& write) {
   Piece& piece = pieces_.front();
-  const TraceBlock& block = piece.block;
   ExportedWrite exported;
   exported.writer = writer_;
-  exported.step = block.step;
-  exported.warmup = block.warmup;
+  exported.step = piece.step;
+  exported.warmup = piece.warmup;
+  exported.read = piece.read;
   exported.start_ns = write.start_ns;
-  exported.error_ns = piece.errors_ns[piece.taken];
+  exported.error_ns = errors_ns_.front();
+  errors_ns_.pop_front();
   exported.latency_ns = write.latency_ns;
   exported.write_call_ns = write.write_call_ns;
   exported.bytes = write.bytes > 0 ? write.bytes : piece.block_bytes;
-  exported.seq = block.first_seq == 0 ? 0 : block.first_seq + piece.taken;
-  if (++piece.taken == piece.errors_ns.size()) {
-    spare_.push_back(std::move(piece.errors_ns));
-    pieces_.pop_front();
-  }
+  exported.seq = piece.next_seq;
+  if (piece.next_seq != 0) ++piece.next_seq;
+  if (--piece.left == 0) pieces_.pop_front();
   return exported;
 }
 

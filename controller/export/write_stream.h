@@ -1,4 +1,4 @@
-// Every traced write of a run, in order, on the timeline.
+// Every traced write and read of a run, in order, on the timeline.
 #pragma once
 
 #include <array>
@@ -89,23 +89,24 @@ class MomentMap {
   std::array<Cell, kCells> cells_;
 };
 
-// Which writes are exported.
+// Which writes and reads are exported.
 struct WriteFilter {
   // Step, from 0; nothing: all.
   std::optional<uint32_t> step;
-  // Warm-up writes, too.
+  // Includes the warm-up.
   bool warmup = false;
 
   bool Takes(const TraceBlock& block) const { return (warmup || !block.warmup) && (!step || *step == block.step); }
 };
 
-// One write on the timeline.
+// One write or read on the timeline.
 struct ExportedWrite {
   // Place of its writer in RunIndex::writers().
   uint32_t writer = 0;
   // Step, from 0.
   uint32_t step = 0;
   bool warmup = false;
+  bool read = false;
   // Start on the timeline; truth lies within plus or minus error_ns (-1: not known).
   int64_t start_ns = 0;
   int64_t error_ns = 0;
@@ -114,37 +115,58 @@ struct ExportedWrite {
   // How much of the latency was the write call; the rest was the sync. -1: the write was not measured in parts.
   int64_t write_call_ns = -1;
   uint64_t bytes = 0;
-  // Number in the step, from 1; 0: not known.
+  // Number in the step among the writer's writes, or among its reads, from 1; 0: not known.
   uint64_t seq = 0;
 };
 
-// The writes of one writer, in the order in which it wrote them. Reads one block at a time from the journal.
+// The writes and reads of one writer, in the order in which it made them: one is in flight at a time, and one clock
+// measured them all. Reads one block of each kind at a time from the journal.
 //
-// Starts on the timeline never go back: where the mapping would have them do so (the agent's clock stepped), a write is
-// put at the start of the one before it, and its error grows by as much. Not thread-safe.
+// Starts on the timeline never go back: where the mapping would have them do so (the agent's clock stepped), an
+// operation is put at the start of the one before it, and its error grows by as much. Not thread-safe.
 class WriterTrace : public TraceSource {
  public:
   // All borrowed.
   WriterTrace(const RunIndex& index, uint32_t writer, const WriteFilter& filter, const JournalParts& journal,
               MomentMap& moments);
 
-  // The next block's starts on the timeline; see TraceSource. Take maps them only when they are needed.
+  // Gives the operations of one block that come before the next one of the other kind, with starts on the timeline; see
+  // TraceSource.
   absl::Status Next(std::vector<TracedWrite>& writes) override;
 
-  // Everything about the next write, of those that Next has given, in order.
+  // Everything about the next operation, of those that Next has given, in order.
   ExportedWrite Take(const TracedWrite& write);
 
-  // Writes that had to be moved so that starts do not go back.
+  // Operations that had to be moved so that starts do not go back.
   uint64_t moved() const { return moved_; }
 
  private:
-  struct Piece {
+  // The blocks of one kind. `writes` is the current block, of which Next has given all before `at`.
+  struct Lane {
+    explicit Lane(const BlockList& list) : blocks(list) {}
+
+    BlockList::Reader blocks;
     TraceBlock block;
-    // Of each of its writes; 0: the writes have sizes of their own.
-    uint64_t block_bytes = 0;
-    std::vector<int64_t> errors_ns;
-    size_t taken = 0;
+    std::vector<TracedWrite> writes;
+    size_t at = 0;
+
+    bool empty() const { return at == writes.size(); }
+    const TracedWrite& next() const { return writes[at]; }
   };
+  // Operations that Next has given and Take has not.
+  struct Piece {
+    uint32_t step = 0;
+    bool warmup = false;
+    bool read = false;
+    // Size of each operation's block; 0: operations have sizes of their own.
+    uint64_t block_bytes = 0;
+    // Number of the next one; 0: not known.
+    uint64_t next_seq = 0;
+    size_t left = 0;
+  };
+
+  // Reads the lane's next block where the current one is used up; leaves the lane empty at its end.
+  absl::Status Fill(Lane& lane);
 
   const RunIndex& index_;
   const uint32_t writer_;
@@ -152,30 +174,34 @@ class WriterTrace : public TraceSource {
   const std::string name_;
   const JournalParts& journal_;
   MomentMap& moments_;
-  BlockList::Reader blocks_;
+  Lane main_;
+  // Reads beside writes.
+  Lane reads_;
   std::string packed_;
   std::deque<Piece> pieces_;
-  // Emptied, for use again.
-  std::vector<std::vector<int64_t>> spare_;
+  // Errors of the starts of the operations in pieces_.
+  std::deque<int64_t> errors_ns_;
   int64_t last_start_ns_ = INT64_MIN;
   uint64_t moved_ = 0;
 };
 
-// All writers' writes in the total order of (start on the timeline, host, qm, place in the writer's trace): the same
-// journal gives the same sequence. Memory: one block of each writer, whatever the journal's length. Not thread-safe.
+// All writers' writes and reads in the total order of (start on the timeline, host, qm, place among the writer's
+// operations): the same journal gives the same sequence. Memory: one block of each writer, two where it reads and
+// writes, whatever the journal's length. Not thread-safe.
 class WriteStream {
  public:
   // `index` must outlive the stream. Errors are those of opening the journal.
   static absl::StatusOr<std::unique_ptr<WriteStream>> Open(const RunIndex& index, const WriteFilter& filter);
 
-  // Replaces what `writes` holds with the next writes; none at the end. After an error every further call returns it.
+  // Replaces what `writes` holds with the next operations; none at the end. After an error every further call returns
+  // it.
   absl::Status Next(std::vector<ExportedWrite>& writes);
 
-  // Calls `visit` with all writes of one writer (place in RunIndex::writers()), whatever Next has given. Returns its
-  // first error, or that of reading.
+  // Calls `visit` with all operations of one writer (place in RunIndex::writers()), whatever Next has given. Returns
+  // its first error, or that of reading.
   absl::Status ForWriter(uint32_t writer, const std::function<absl::Status(const ExportedWrite&)>& visit);
 
-  // Writes given so far that had to be moved so that a writer's starts do not go back.
+  // Operations given so far that had to be moved so that a writer's starts do not go back.
   uint64_t moved() const;
 
  private:

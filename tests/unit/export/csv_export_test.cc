@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "controller/export/formats.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
@@ -52,6 +54,58 @@ TEST_F(CsvExportTest, ReportsEachWriteInOneLine) {
             "502300300000,2026-11-20T19:20:13.300300000Z,alpha,1,1,2,123456,4096,");
   EXPECT_GT(std::stoll(csv.substr(error_at)), 40'000);
   EXPECT_EQ(csv.substr(csv.size() - 2), "\r\n");
+}
+
+// Run of one host with four operations, that percentage of which read.
+tests::SimRun FourOperations(uint32_t read_percent) {
+  tests::SimRun run;
+  run.read_percent = read_percent;
+  run.hosts.push_back(
+      {"alpha", 0, {{{{100'000, 1'000}, {200'000, 2'000}, {300'000, 3'000}, {400'000, 4'000}}}}, {}, 0, {}, 1});
+  return run;
+}
+
+// Number, latency and last cell of each line, the heading first.
+std::vector<std::string> NumbersLatenciesAndEnds(const std::string& csv) {
+  std::vector<std::string> found;
+  const std::vector<std::string> lines = absl::StrSplit(csv, "\r\n", absl::SkipEmpty());
+  for (const std::string& line : lines) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    found.push_back(absl::StrJoin({cells.at(5), cells.at(6), cells.back()}, " "));
+  }
+  return found;
+}
+
+TEST_F(CsvExportTest, ReadsAndWritesOfARunAreInTheOrderOfTimeAndCountedApart) {
+  const tests::SimRun run = FourOperations(50);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  std::mt19937_64 random(1);
+  tests::AddTraces(run, records, random);
+  EXPECT_THAT(NumbersLatenciesAndEnds(Export(records, {})),
+              ElementsAre("seq latency_ns operation", "1 1000 write", "1 2000 read", "2 3000 write", "2 4000 read"));
+  EXPECT_EQ(lines_, 4U);
+}
+
+TEST_F(CsvExportTest, OperationsThatAllReadAreNamedSo) {
+  const tests::SimRun run = FourOperations(100);
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  std::mt19937_64 random(1);
+  tests::AddTraces(run, records, random);
+  EXPECT_THAT(NumbersLatenciesAndEnds(Export(records, {})),
+              ElementsAre("seq latency_ns operation", "1 1000 read", "2 2000 read", "3 3000 read", "4 4000 read"));
+}
+
+TEST_F(CsvExportTest, AReadHasNoParts) {
+  tests::SimRun run = FourOperations(50);
+  run.hosts[0].sync_ns = [](uint64_t) { return 400; };
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  std::mt19937_64 random(1);
+  tests::AddTraces(run, records, random);
+  const std::string csv = Export(records, {std::nullopt, /*warmup=*/true});
+  EXPECT_THAT(csv, HasSubstr(",bytes,error_ns,write_call_ns,sync_ns,part,operation\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",600,400,measured,write\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",,,measured,read\r\n"));
+  EXPECT_EQ(lines_, 4U);
 }
 
 TEST_F(CsvExportTest, ReportsThePartsOfAWriteBesideIt) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "controller/export/formats.h"
+#include "controller/report/scopes.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
 #include "tests/unit/export/traced_journal.h"
@@ -25,8 +26,11 @@ using google::protobuf::Value;
 
 class FioExportTest : public ::testing::Test {
  protected:
-  void Index(const tests::SimRun& run) {
+  void Index(const tests::SimRun& run, bool random_order = false) {
     std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+    for (v1::LogStep& step : *records.front().mutable_run_begin()->mutable_steps()) {
+      if (random_order) step.set_random_order(true);
+    }
     std::mt19937_64 random(1);
     tests::AddTraces(run, records, random);
     tests::WriteJournal(directory_.Sub("journal"), records);
@@ -82,6 +86,38 @@ TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
   EXPECT_THAT(second[0], ::testing::ElementsAre(::testing::Gt(1'000), 7, 1, 4096, 0, 0));
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.Sub("logs")), {}), 4);
   EXPECT_EQ(ReadLog(directory_.Sub("logs/alpha_qm1_lat.1.log")), rows) << "one call submits and completes a write";
+}
+
+TEST_F(FioExportTest, ALogNamesTheDirectionAndTheOffsetsThatFollowFromNumbers) {
+  tests::SimRun run;
+  run.block_sizes = {8 << 20};
+  tests::SimWriter writer;
+  for (int64_t i = 0; i < 4; ++i) writer.push_back({i * 10'000'000, 1'500'000 + i});
+  run.hosts.push_back({"alpha", 0, {{writer}}, {}, 0, {}, 1});
+  struct Case {
+    const char* name;
+    uint32_t read_percent;
+    bool random_order;
+    std::vector<uint64_t> directions;
+    uint64_t offset_step;
+  };
+  for (const Case& one : {Case{"writes", 0, false, {1, 1, 1, 1}, 8 << 20},
+                          Case{"reads", 100, false, {0, 0, 0, 0}, 8 << 20}, Case{"both", 50, false, {1, 0, 1, 0}, 0},
+                          Case{"random", 0, true, {1, 1, 1, 1}, 0}, Case{"random-reads", 100, true, {0, 0, 0, 0}, 0}}) {
+    run.read_percent = one.read_percent;
+    fs::remove(directory_.Sub("journal"));
+    Index(run, one.random_order);
+    const std::string to = directory_.Sub(one.name);
+    EXPECT_THAT(Logs(to), IsOk());
+    const auto rows = ReadLog(to + "/alpha_qm1_clat.1.log");
+    ASSERT_EQ(rows.size(), 4U) << one.name;
+    for (uint64_t i = 0; i < 4; ++i) {
+      EXPECT_THAT(rows[i],
+                  ::testing::ElementsAre(i * 10 + 1, 1'500'000 + i, one.directions[i], 8 << 20, i * one.offset_step, 0))
+          << one.name;
+    }
+    EXPECT_EQ(ReadLog(to + "/alpha_qm1_lat.1.log"), rows);
+  }
 }
 
 TEST_F(FioExportTest, TimesCanBeThoseOfTheUnixEpoch) {
@@ -221,6 +257,137 @@ TEST_F(FioExportTest, JsonHoldsTheReportsFigures) {
     }
   }
   EXPECT_EQ(Json({1, false}).fields().at("jobs").list_value().values_size(), 4);
+}
+
+// Reads of each of the first `seconds` of a step, over the writers of a scope.
+std::vector<double> ReadsBySecond(const tests::SimRun& run, uint32_t step, const v1::ScopeReport& scope,
+                                  size_t seconds) {
+  std::vector<double> counts(seconds);
+  for (const tests::SimHost& host : run.hosts) {
+    for (uint32_t qm = 1; qm <= host.steps[step].size(); ++qm) {
+      if (!scope.host().empty() && (scope.host() != host.label || scope.qm() != qm)) continue;
+      for (const tests::SimWrite& read : tests::OperationsOf(run, host, step, qm, /*reads=*/true)) {
+        const auto second = static_cast<size_t>(std::max<int64_t>(read.end_ns(), 0) / kNsPerSecond);
+        if (read.end_ns() >= 0 && second < seconds) ++counts[second];
+      }
+    }
+  }
+  return counts;
+}
+
+TEST_F(FioExportTest, JsonHasReadsAndWritesInTheirDirections) {
+  std::mt19937_64 random(68);
+  tests::SimRun run = tests::TwoHosts(random);
+  run.read_percent = 30;
+  Index(run);
+  const Struct json = Json();
+  const auto& jobs = json.fields().at("jobs").list_value();
+  ASSERT_EQ(jobs.values_size(), 8);
+  int next = 0;
+  for (const v1::StepReport& step : index_->report().steps()) {
+    ASSERT_EQ(step.operations_size(), 1);
+    for (const v1::ScopeReport& scope : step.scopes()) {
+      if (scope.kind() != v1::SCOPE_KIND_QM && scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+      const Struct& job = jobs.values(next++).struct_value();
+      EXPECT_EQ(Part(job, "job options").fields().at("rw").string_value(), "rw");
+      EXPECT_EQ(Part(job, "job options").fields().at("rwmixread").string_value(), "30");
+      const Struct& write = Part(job, "write");
+      EXPECT_EQ(Number(write, "total_ios"), static_cast<double>(scope.writes()));
+      EXPECT_EQ(Number(Part(write, "clat_ns"), "N"), static_cast<double>(scope.latency().count()));
+
+      const v1::OperationScopeReport* const reads = FindScope(step.operations(0), scope);
+      ASSERT_NE(reads, nullptr);
+      const Struct& read = Part(job, "read");
+      EXPECT_GT(reads->throughput().count(), 0U);
+      EXPECT_EQ(Number(read, "total_ios"), static_cast<double>(reads->throughput().count()));
+      EXPECT_EQ(Number(read, "io_bytes"), static_cast<double>(reads->throughput().bytes()));
+      EXPECT_DOUBLE_EQ(Number(read, "iops"), reads->throughput().iops());
+      EXPECT_NEAR(Number(read, "bw_bytes"), reads->throughput().mb_per_second() * 1e6, 1);
+      EXPECT_EQ(Number(read, "runtime"), Number(write, "runtime"));
+      for (const char* kind : {"clat_ns", "lat_ns"}) {
+        const Struct& latency = Part(read, kind);
+        EXPECT_EQ(Number(latency, "N"), static_cast<double>(reads->latency().count()));
+        EXPECT_EQ(Number(latency, "min"), static_cast<double>(reads->latency().min_ns()));
+        EXPECT_EQ(Number(latency, "max"), static_cast<double>(reads->latency().max_ns()));
+        EXPECT_DOUBLE_EQ(Number(latency, "mean"), reads->latency().avg_ns());
+        EXPECT_EQ(Number(Part(latency, "percentile"), "99.000000"), static_cast<double>(reads->latency().p99_ns()));
+      }
+
+      // The step has two whole seconds.
+      const std::vector<double> seconds = ReadsBySecond(run, step.number() - 1, scope, 2);
+      const auto [least, most] = std::minmax(seconds[0], seconds[1]);
+      const auto block = static_cast<double>(step.block_size_bytes());
+      EXPECT_EQ(Number(read, "iops_samples"), 2);
+      EXPECT_EQ(Number(write, "iops_samples"), 2);
+      EXPECT_EQ(Number(read, "iops_min"), least);
+      EXPECT_EQ(Number(read, "iops_max"), most);
+      EXPECT_DOUBLE_EQ(Number(read, "iops_mean"), (least + most) / 2);
+      EXPECT_NEAR(Number(read, "iops_stddev"), (most - least) / std::sqrt(2), 1e-6);
+      EXPECT_EQ(Number(read, "bw_samples"), 2);
+      EXPECT_EQ(Number(read, "bw_min"), std::floor(least * block / 1024));
+      EXPECT_EQ(Number(read, "bw_max"), std::floor(most * block / 1024));
+      EXPECT_DOUBLE_EQ(Number(read, "bw_mean"), (least + most) / 2 * block / 1024);
+
+      double percent = 0;
+      for (const char* unit : {"latency_ns", "latency_us", "latency_ms"}) {
+        for (const auto& [limit, share] : Part(job, unit).fields()) percent += Number(share);
+      }
+      EXPECT_NEAR(percent, 100, 1e-6);
+      EXPECT_EQ(Number(Part(job, "trim"), "total_ios"), 0);
+    }
+  }
+}
+
+TEST_F(FioExportTest, JsonOfOperationsThatAllReadHasThemAsReads) {
+  std::mt19937_64 random(69);
+  tests::SimRun run = tests::TwoHosts(random);
+  Index(run);
+  const Struct of_writes = Json();
+  run.read_percent = 100;
+  fs::remove(directory_.Sub("journal"));
+  Index(run);
+  const Struct of_reads = Json();
+  const auto& jobs = of_reads.fields().at("jobs").list_value();
+  ASSERT_EQ(jobs.values_size(), 8);
+  for (int i = 0; i < jobs.values_size(); ++i) {
+    const Struct& job = jobs.values(i).struct_value();
+    const Struct& same = of_writes.fields().at("jobs").list_value().values(i).struct_value();
+    EXPECT_GT(Number(Part(job, "read"), "total_ios"), 0);
+    using google::protobuf::util::MessageDifferencer;
+    EXPECT_TRUE(MessageDifferencer::Equals(Part(job, "read"), Part(same, "write"))) << i;
+    EXPECT_TRUE(MessageDifferencer::Equals(Part(job, "write"), Part(same, "read"))) << i;
+    EXPECT_EQ(Part(job, "job options").fields().at("rw").string_value(), "read");
+    EXPECT_EQ(Part(same, "job options").fields().at("rw").string_value(), "write");
+    EXPECT_FALSE(Part(job, "job options").fields().contains("rwmixread"));
+  }
+}
+
+TEST_F(FioExportTest, JsonNamesARandomOrderAsFioDoes) {
+  tests::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{tests::Steady(run.duration_ns, 1'000'000)}}, {}, 0, {}, 1});
+  for (const auto& [read_percent, rw] : {std::pair{0U, "randwrite"}, {25U, "randrw"}, {100U, "randread"}}) {
+    run.read_percent = read_percent;
+    fs::remove(directory_.Sub("journal"));
+    Index(run, /*random_order=*/true);
+    const Struct json = Json();
+    for (const Value& job : json.fields().at("jobs").list_value().values()) {
+      EXPECT_EQ(Part(job.struct_value(), "job options").fields().at("rw").string_value(), rw);
+    }
+  }
+}
+
+TEST_F(FioExportTest, ASyncBehindEachWriteIsNoneOfTheReads) {
+  tests::SimRun run = tests::TwoHosts();
+  run.read_percent = 50;
+  for (tests::SimHost& host : run.hosts) host.sync_ns = [](uint64_t) { return 200'000; };
+  Index(run);
+  const Struct json = Json();
+  for (const Value& each : json.fields().at("jobs").list_value().values()) {
+    const Struct& job = each.struct_value();
+    EXPECT_GT(Number(Part(Part(job, "read"), "clat_ns"), "N"), 0);
+    EXPECT_EQ(Number(Part(job, "sync"), "total_ios"), Number(Part(Part(job, "write"), "clat_ns"), "N"));
+    EXPECT_EQ(Number(Part(Part(job, "sync"), "lat_ns"), "max"), 200'000);
+  }
 }
 
 TEST_F(FioExportTest, ASyncBehindEachWriteHasItsPercentilesWhereFioHasThem) {

@@ -80,12 +80,12 @@ class HlogExportTest : public ::testing::Test {
   // Time of a write, or of one of its parts.
   static uint64_t TimeNs(const tests::SimHost& host, const tests::SimWrite& write, uint64_t number,
                          uint32_t operation) {
-    const int64_t sync_ns = operation == kWriteOperation ? 0 : host.sync_ns(number);
+    const int64_t sync_ns = operation == kMainOperation ? 0 : host.sync_ns(number);
     return static_cast<uint64_t>(operation == kSyncOperation ? sync_ns : write.latency_ns - sync_ns);
   }
   // What the times of the writes, or of one of their parts, make of it.
   static std::map<uint32_t, uint64_t> Wanted(const tests::SimRun& run, uint32_t step, bool warmup, int host, int qm,
-                                             uint32_t operation = kWriteOperation) {
+                                             uint32_t operation = kMainOperation) {
     std::map<uint32_t, uint64_t> counts;
     for (size_t h = 0; h < run.hosts.size(); ++h) {
       for (size_t q = 0; q < run.hosts[h].steps[step].size(); ++q) {
@@ -240,11 +240,78 @@ TEST_F(HlogExportTest, PutsThePartsOfASecondBehindItsWritesInTheOrderOfTheStep) 
   }
 }
 
+// Counts by index of the reads, or of the writes, of a step's measured part or warm-up: of all writers, or of one.
+std::map<uint32_t, uint64_t> CountsOf(const tests::SimRun& run, uint32_t step, bool warmup, bool reads,
+                                      const std::string& label = "", uint32_t only = 0) {
+  std::map<uint32_t, uint64_t> counts;
+  for (const tests::SimHost& host : run.hosts) {
+    for (uint32_t qm = 1; qm <= host.steps[step].size(); ++qm) {
+      if (only != 0 && (host.label != label || qm != only)) continue;
+      for (const tests::SimWrite& one : tests::OperationsOf(run, host, step, qm, reads)) {
+        if ((one.end_ns() < 0) == warmup) ++counts[HistogramLayout::IndexOf(static_cast<uint64_t>(one.latency_ns))];
+      }
+    }
+  }
+  return counts;
+}
+
+TEST_F(HlogExportTest, HoldsTheReadsBesideTheWritesUnderTagsOfTheirOwn) {
+  std::mt19937_64 random(48);
+  for (uint32_t coalesce : {1U, 3U}) {
+    tests::SimRun run = tests::TwoHosts(random);
+    run.read_percent = 40;
+    run.hosts[1].coalesce = coalesce;
+    const std::vector<LogLine> lines = Export(run, {std::nullopt, true});
+    uint64_t operations = 0;
+    for (uint32_t step = 0; step < 2; ++step) {
+      const std::string tag = "step" + std::to_string(step + 1);
+      EXPECT_EQ(Sum(lines, tag), CountsOf(run, step, false, false));
+      EXPECT_EQ(Sum(lines, tag + "/read"), CountsOf(run, step, false, true));
+      EXPECT_EQ(Sum(lines, tag + "/alpha/qm2"), CountsOf(run, step, false, false, "alpha", 2));
+      EXPECT_EQ(Sum(lines, tag + "/read/alpha/qm2"), CountsOf(run, step, false, true, "alpha", 2));
+      EXPECT_EQ(Sum(lines, tag + "/warmup/read"), CountsOf(run, step, true, true));
+      EXPECT_EQ(Sum(lines, tag + "/warmup/read/beta/qm1"), CountsOf(run, step, true, true, "beta", 1));
+      for (const tests::SimHost& host : run.hosts) {
+        for (const tests::SimWriter& writer : host.steps[step]) operations += writer.size();
+      }
+    }
+    EXPECT_EQ(writes_, operations);
+  }
+  EXPECT_EQ(head_[0], "#[Plimsoll run 7f3a21; latencies of reads and writes in nanoseconds]");
+}
+
+TEST_F(HlogExportTest, HasALineOfWhatWasInFlightAtTheEndAlone) {
+  tests::SimRun run;
+  run.read_percent = 50;
+  // A write, and the read that goes on beyond the end.
+  run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {run.duration_ns - 500, 2'000}}}}, {}, 0, {}, 1});
+  std::vector<std::string> tags;
+  for (const LogLine& line : Export(run)) tags.push_back(line.tag + " " + std::to_string(line.count()));
+  EXPECT_THAT(tags, ElementsAre(" 1", "read 0", "alpha/qm1 1", "read/alpha/qm1 0", "read 1", "read/alpha/qm1 1"));
+  EXPECT_EQ(writes_, 2U);
+}
+
+TEST_F(HlogExportTest, HasReadsAloneUnderTheTagsOfWritesAndSaysSo) {
+  std::mt19937_64 random(49);
+  tests::SimRun run = tests::TwoHosts(random);
+  const std::vector<LogLine> of_writes = Export(run);
+  run.read_percent = 100;
+  head_.clear();
+  const std::vector<LogLine> of_reads = Export(run);
+  ASSERT_EQ(of_reads.size(), of_writes.size());
+  for (size_t i = 0; i < of_reads.size(); ++i) {
+    EXPECT_EQ(of_reads[i].tag, of_writes[i].tag) << i;
+    EXPECT_EQ(of_reads[i].hdr.counts, of_writes[i].hdr.counts) << i;
+  }
+  EXPECT_EQ(head_[0], "#[Plimsoll run 7f3a21; latencies of reads in nanoseconds]");
+}
+
 TEST_F(HlogExportTest, BeginsWithTheHeadOfItsFormat) {
   std::mt19937_64 random(45);
   tests::SimRun run = tests::TwoHosts(random);
   Export(run);
   ASSERT_EQ(head_.size(), 5U);
+  EXPECT_EQ(head_[0], "#[Plimsoll run 7f3a21; latencies of writes in nanoseconds]");
   EXPECT_EQ(head_[1], "#[Histogram log format version 1.3]");
   EXPECT_EQ(head_[2], "#[StartTime: 1795202411.000 (seconds since epoch), 2026-11-20T19:20:11.000000000Z]");
   EXPECT_EQ(head_[3], "#[BaseTime: 1795202411.000 (seconds since epoch)]");

@@ -184,6 +184,59 @@ TEST_F(PerfettoExportTest, ThePartsOfAWriteAreSlicesInsideItsOwn) {
                           "end of sync 2500", "end of step 1: 4 KiB 2500"));
 }
 
+// Each slice of the trace with its category, its begin after the first one's and its track; then the names of all
+// categories.
+std::vector<std::string> SlicesAndCategories(const perfetto::Trace& trace) {
+  std::map<uint64_t, std::string> names;
+  std::map<uint64_t, std::string> categories;
+  std::vector<std::string> found;
+  uint64_t first_ns = 0;
+  for (const perfetto::Packet& packet : trace.packet()) {
+    for (const auto& name : packet.interned_data().event_names()) names[name.iid()] = name.name();
+    for (const auto& name : packet.interned_data().event_categories()) categories[name.iid()] = name.name();
+    const perfetto::TrackEvent& event = packet.track_event();
+    if (event.type() != 1) continue;
+    if (found.empty()) first_ns = packet.timestamp();
+    std::string categories_of_event;
+    for (const uint64_t iid : event.category_iids()) categories_of_event += categories[iid];
+    found.push_back(categories_of_event + ": " + names[event.name_iid()] + " " +
+                    std::to_string(packet.timestamp() - first_ns) + " on " + std::to_string(event.track_uuid()));
+  }
+  for (const auto& [iid, name] : categories) found.push_back(name);
+  return found;
+}
+
+TEST_F(PerfettoExportTest, ReadsAndWritesAreNamedOnTheTrackOfTheirWriter) {
+  tests::SimRun run;
+  run.read_percent = 50;
+  run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 900}, {3'000, 100}, {4'000, 600}}}}, {}, 0, {}, 1});
+  const perfetto::Trace trace = Export(run, {});
+  EXPECT_EQ(writes_, 4U);
+  EXPECT_THAT(
+      SlicesAndCategories(trace),
+      ElementsAre("write: step 1: write, 4 KiB 0 on 2", "read: step 1: read, 4 KiB 1500 on 2",
+                  "write: step 1: write, 4 KiB 3000 on 2", "read: step 1: read, 4 KiB 4000 on 2", "write", "read"));
+  std::vector<int> types;
+  for (const perfetto::Packet& packet : trace.packet()) {
+    if (packet.has_track_event()) types.push_back(packet.track_event().type());
+  }
+  EXPECT_THAT(types, ElementsAre(1, 2, 1, 2, 1, 2, 1, 2));
+}
+
+TEST_F(PerfettoExportTest, NamesNoOperationAWriteWhereAllRead) {
+  tests::SimRun run;
+  run.read_percent = 100;
+  run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 900}}}}, {}, 0, {}, 1});
+  EXPECT_THAT(SlicesAndCategories(Export(run, {})),
+              ElementsAre("read: step 1: read, 4 KiB 0 on 2", "read: step 1: read, 4 KiB 1500 on 2", "read"));
+}
+
+TEST_F(PerfettoExportTest, ARunWithoutReadsNeedsNoWordForItsWrites) {
+  tests::SimRun run;
+  run.hosts.push_back({"alpha", 0, {{{{0, 1'000}}}}, {}, 0, {}, 1});
+  EXPECT_THAT(SlicesAndCategories(Export(run, {})), ElementsAre("write: step 1: 4 KiB 0 on 2", "write"));
+}
+
 TEST_F(PerfettoExportTest, LeavesOutWhatIsNotKnown) {
   tests::SimRun run;
   run.hosts.push_back({"alpha", 0, {{{{0, 1'000}, {1'500, 400}, {2'000, 500}}}}, {}, 0, {}, 1});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/protocol.h"
 #include "common/trace.h"
 #include "controller/journal/results.h"
 #include "tests/testing.h"
@@ -16,14 +17,16 @@ void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::
     if (!record.has_frames()) continue;
     const SimHost& host = run.hosts.at(record.frames().host());
     for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
-      if (frame.first_seq() == 0 || frame.operation() != 0) continue;
-      const SimWriter& writes = host.steps.at(frame.step()).at(frame.qm() - 1);
+      const bool reads = frame.operation() != kMainOperation;
+      if (frame.first_seq() == 0 || (reads && frame.operation() != ReadOperation(run))) continue;
+      const SimWriter writes = OperationsOf(run, host, frame.step(), frame.qm(), reads);
       const size_t first = frame.first_seq() - 1;
       const int64_t zero_ns = frame.first_start_ns() - writes.at(first).start_ns;
-      TraceEncoder encoder({}, host.sync_ns != nullptr);
+      const bool parts = host.sync_ns != nullptr && !reads && run.read_percent < kOnlyReads;
+      TraceEncoder encoder({}, parts);
       for (size_t i = 0; i < frame.latency().count(); ++i) {
         const SimWrite& write = writes.at(first + i);
-        const int64_t sync_ns = host.sync_ns ? host.sync_ns(first + i + 1) : 0;
+        const int64_t sync_ns = parts ? host.sync_ns(first + i + 1) : 0;
         encoder.Add(zero_ns + write.start_ns, static_cast<uint64_t>(write.latency_ns), 0,
                     static_cast<uint64_t>(write.latency_ns - sync_ns));
         if (frame.trace_size() < 2 && random() % 200 == 0) frame.add_trace(encoder.Finish());

@@ -11,8 +11,8 @@
 
 namespace plimsoll::tests {
 
-// Gives every frame of a journal that MakeJournal made from `run` the trace of its writes, cut into one to three
-// blocks.
+// Gives every frame of a journal that MakeJournal made from `run` the trace of its writes or reads, cut into one to
+// three blocks.
 void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::mt19937_64& random);
 
 // Writes the records as a journal.

@@ -152,15 +152,9 @@ TEST_F(WriteStreamTest, OneStepOrOneWriterAloneIsPartOfTheWhole) {
               StatusIs(absl::StatusCode::kAborted, "enough"));
 }
 
-TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldTheMove) {
-  std::mt19937_64 random(14);
-  SimRun run = tests::TwoHosts(random);
-  run.hosts.pop_back();
-  run.block_sizes = {4096};
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  AddTraces(run, records, random);
-  // Probes of the step's last second say that the host's clock has jumped ahead by half a second, so that what it shows
-  // then was earlier on the timeline than what it showed before.
+// Makes the probes of the step's last second say that the hosts' clocks have jumped ahead by half a second, so that
+// what they show then was earlier on the timeline than what they showed before.
+void LetClocksJump(const SimRun& run, std::vector<v1::JournalRecord>& records) {
   const int64_t jump_ns = 500 * kNsPerMs;
   int64_t measured_ns = 0;
   for (v1::JournalRecord& record : records) {
@@ -172,6 +166,16 @@ TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldT
       probe.set_agent_sent_ns(probe.agent_sent_ns() + jump_ns);
     }
   }
+}
+
+TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldTheMove) {
+  std::mt19937_64 random(14);
+  SimRun run = tests::TwoHosts(random);
+  run.hosts.pop_back();
+  run.block_sizes = {4096};
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  AddTraces(run, records, random);
+  LetClocksJump(run, records);
   const auto index = Index(records);
   auto stream = WriteStream::Open(*index, {});
   ASSERT_THAT(stream, IsOk());
@@ -186,6 +190,148 @@ TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldT
     last[write.writer] = write;
   }
   EXPECT_EQ(writes.size(), index->report().steps(0).scopes().rbegin()->latency().count());
+}
+
+// Compares with the reads and writes of which the journal was made: each writer's are in the order in which it made
+// them.
+void ExpectReadsAndWritesInOrder(const SimRun& run, const RunIndex& index, const std::vector<ExportedWrite>& all,
+                                 bool warmup) {
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::vector<ExportedWrite>> found;
+  for (const ExportedWrite& one : all) {
+    const IndexedWriter& writer = index.writers().at(one.writer);
+    found[{writer.host, writer.qm, one.step}].push_back(one);
+  }
+  for (uint32_t host = 0; host < run.hosts.size(); ++host) {
+    for (uint32_t step = 0; step < run.block_sizes.size(); ++step) {
+      for (uint32_t qm = 1; qm <= run.hosts[host].steps[step].size(); ++qm) {
+        const std::vector<ExportedWrite>& mine = found[{host, qm, step}];
+        size_t next = 0;
+        uint64_t number = 0;
+        std::map<bool, uint64_t> seq;
+        for (const SimWrite& made : run.hosts[host].steps[step][qm - 1]) {
+          const bool read = IsRead(run, run.hosts[host], ++number);
+          ++seq[read];
+          if (made.end_ns() < 0 && !warmup) continue;
+          ASSERT_LT(next, mine.size());
+          const ExportedWrite& got = mine[next++];
+          ASSERT_EQ(got.read, read);
+          ASSERT_EQ(got.seq, seq[read]);
+          ASSERT_EQ(got.latency_ns, static_cast<uint64_t>(made.latency_ns));
+          ASSERT_EQ(got.bytes, run.block_sizes[step]);
+          ASSERT_EQ(got.warmup, made.end_ns() < 0);
+        }
+        ASSERT_EQ(next, mine.size());
+        ASSERT_GT(seq[true], 0U);
+      }
+    }
+  }
+}
+
+TEST_F(WriteStreamTest, GivesTheReadsAndWritesOfAWriterInTheOrderInWhichItMadeThem) {
+  constexpr uint64_t kSeed = 19;
+  std::mt19937_64 random(kSeed);
+  for (const uint32_t read_percent : {1U, 30U, 50U, 99U}) {
+    SimRun run = tests::TwoHosts(random);
+    run.read_percent = read_percent;
+    run.hosts[1].coalesce = 3;
+    std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+    AddTraces(run, records, random);
+    const auto index = Index(records);
+    EXPECT_TRUE(index->problems().empty());
+    EXPECT_STREQ(index->OperationsText(), "reads and writes");
+    for (const bool warmup : {false, true}) {
+      const std::vector<ExportedWrite> all = Export(*index, {std::nullopt, warmup});
+      ASSERT_TRUE(std::is_sorted(all.begin(), all.end(),
+                                 [](const ExportedWrite& a, const ExportedWrite& b) {
+                                   return std::tie(a.start_ns, a.writer) < std::tie(b.start_ns, b.writer);
+                                 }))
+          << "seed " << kSeed << ", " << read_percent << " % reads";
+      ExpectReadsAndWritesInOrder(run, *index, all, warmup);
+    }
+    auto stream = WriteStream::Open(*index, {});
+    ASSERT_THAT(stream, IsOk());
+    std::vector<ExportedWrite> alone;
+    for (uint32_t place = 0; place < index->writers().size(); ++place) {
+      EXPECT_THAT((*stream)->ForWriter(place,
+                                       [&alone](const ExportedWrite& one) {
+                                         alone.push_back(one);
+                                         return absl::OkStatus();
+                                       }),
+                  IsOk());
+    }
+    ExpectReadsAndWritesInOrder(run, *index, alone, false);
+  }
+}
+
+TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsTheOrderOfItsReadsAndWrites) {
+  std::mt19937_64 random(20);
+  SimRun run = tests::TwoHosts(random);
+  run.hosts.pop_back();
+  run.block_sizes = {4096};
+  run.read_percent = 40;
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  AddTraces(run, records, random);
+  LetClocksJump(run, records);
+  const auto index = Index(records);
+  auto stream = WriteStream::Open(*index, {});
+  ASSERT_THAT(stream, IsOk());
+  ExpectReadsAndWritesInOrder(run, *index, ReadAll(**stream), false);
+  EXPECT_GT((*stream)->moved(), 0U);
+}
+
+TEST_F(WriteStreamTest, MarksEachOperationAsAReadWhereAllRead) {
+  std::mt19937_64 random(21);
+  SimRun run = tests::TwoHosts(random);
+  run.read_percent = 100;
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  AddTraces(run, records, random);
+  const auto index = Index(records);
+  EXPECT_STREQ(index->OperationsText(), "reads");
+  const std::vector<ExportedWrite> reads = Export(*index, {std::nullopt, true});
+  EXPECT_TRUE(std::all_of(reads.begin(), reads.end(), [](const ExportedWrite& one) { return one.read; }));
+  ExpectComplete(run, *index, reads, true, 200'000);
+}
+
+TEST_F(WriteStreamTest, CountsReadsInNoTraceAndLeavesOutThoseThatContradictTheirFrame) {
+  std::mt19937_64 random(22);
+  SimRun run = tests::TwoHosts(random);
+  run.read_percent = 50;
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  AddTraces(run, records, random);
+  uint64_t dropped = 0;
+  uint64_t left_out = 0;
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_frames()) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.operation() == 0 || frame.closing()) continue;
+      if (frame.first_interval() == 1) {
+        frame.clear_trace();
+        frame.set_untraced_writes(frame.latency().count());
+        dropped += frame.latency().count();
+      } else if (frame.first_interval() == 2) {
+        TraceEncoder encoder;
+        encoder.Add(frame.first_start_ns(), 1);
+        frame.clear_trace();
+        frame.add_trace(encoder.Finish());
+        left_out += frame.latency().count();
+      }
+    }
+  }
+  ASSERT_GT(dropped, 0U);
+  ASSERT_GT(left_out, 0U);
+  const auto index = Index(records);
+  EXPECT_TRUE(index->contradicted());
+  ASSERT_FALSE(index->problems().empty());
+  EXPECT_THAT(index->problems()[0], HasSubstr(" reads of a frame of alpha/qm1, step 1: its trace holds 1 reads, not "));
+  uint64_t untraced = 0;
+  for (const auto& [step, counts] : index->untraced()) untraced += counts.measured;
+  EXPECT_EQ(untraced, dropped);
+  uint64_t reported = 0;
+  for (const v1::StepReport& step : index->report().steps()) {
+    ASSERT_EQ(step.operations_size(), 1);
+    reported += step.scopes().rbegin()->latency().count() + step.operations(0).scopes().rbegin()->latency().count();
+  }
+  EXPECT_EQ(Export(*index).size() + dropped + left_out, reported);
 }
 
 TEST_F(WriteStreamTest, ReportsHowManyWritesAreInNoTraceAndKeepsTheNumbersOfTheOthers) {
