@@ -201,7 +201,10 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
     for (const v1::LogWorkload& workload : EffectiveWorkloads(side.plan)) {
       *report.add_hosts()->mutable_workload() = workload;
     }
-    report.mutable_plan()->set_block_size_mix(side.plan.block_size_mix());
+    v1::TestPlan& plan = *report.mutable_plan();
+    plan.set_block_size_mix(side.plan.block_size_mix());
+    plan.set_read_percent(side.plan.read_percent());
+    plan.set_access(side.plan.access());
     std::set<uint64_t> sizes;
     for (const v1::LogStep& planned_step : ExpandSteps(side.plan)) sizes.insert(planned_step.block_size_bytes());
     for (const uint64_t size : sizes) {

@@ -97,7 +97,8 @@ std::string ReportText(const v1::Report& report, const ViewFlags& view, const Re
   std::string histograms;
   for (const v1::StepReport& step : report.steps()) {
     absl::StrAppend(&histograms, "Step ", step.number(), "\n",
-                    absl::StrJoin(TextHistogram(step, view.histogram_rows), "\n"), "\n\n");
+                    absl::StrJoin(TextHistogram(step, view.histogram_rows, report.plan().read_percent()), "\n"),
+                    "\n\n");
   }
   // The verdict and the results stay the last line.
   return text.insert(text.size() - ResultsLine(report, place).size(), histograms);

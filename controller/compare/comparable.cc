@@ -20,6 +20,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "google/protobuf/message.h"
@@ -29,7 +30,7 @@
 namespace plimsoll {
 namespace {
 
-// Operations of a step, besides writes, at most: each is tested as often as the writes are.
+// Operations of a step besides the main one, at most. Each has as many tests as the main one.
 constexpr int kMostOperations = 8;
 
 struct RunFact {
@@ -39,7 +40,7 @@ struct RunFact {
   std::string why;
   // Its values in a run: one for each host mostly, each once.
   std::function<std::set<std::string>(const v1::Report&)> values;
-  // The options of the plan that set it.
+  // The options of the plan that set it. Empty for a decisive fact in which sides may never differ.
   std::set<std::string> options = {};
 };
 
@@ -79,6 +80,22 @@ std::string Spelled(const Message& message, const FieldDescriptor& field) {
                                              : FormatValue(field, message);
 }
 
+std::string ReadPercent(const v1::Report& report) {
+  return absl::StrCat(report.plan().read_percent());
+}
+
+std::string BlockOrder(const v1::Report& report) {
+  return EnumName(*v1::Access_descriptor(),
+                  report.plan().access() == v1::ACCESS_RANDOM ? v1::ACCESS_RANDOM : v1::ACCESS_SEQUENTIAL);
+}
+
+// Value of an option that the plan does not give. Versions without reads only wrote, one block after the other.
+std::string NotGiven(const FieldDescriptor& field, const v1::Report& report) {
+  if (field.number() == v1::TestPlan::kReadPercentFieldNumber) return ReadPercent(report);
+  if (field.number() == v1::TestPlan::kAccessFieldNumber) return BlockOrder(report);
+  return "not given";
+}
+
 // The plan's own options, and those of each host's workload as it was sent.
 std::vector<RunFact> OptionFacts() {
   std::vector<RunFact> facts;
@@ -96,7 +113,7 @@ std::vector<RunFact> OptionFacts() {
     if (field.is_repeated() || field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE || !relevant(field)) continue;
     facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
       const std::string text = Spelled(report.plan(), field);
-      return text.empty() ? "not given" : text;
+      return text.empty() ? NotGiven(field, report) : text;
     }));
   }
   return facts;
@@ -112,9 +129,11 @@ std::string Writers(const v1::Report& report) {
                       report.run().hosts() == 1 ? " host" : " hosts");
 }
 
-// Facts that must be the same: otherwise the writes themselves are not the same.
+// Facts that must be the same: otherwise the operations themselves are not the same.
 const std::vector<RunFact>& DecisiveFacts() {
   static const std::vector<RunFact> facts = {
+      OfRun("measured operations", "a read is not a write",
+            [](const v1::Report& report) { return std::string(MainOperations(report.plan())); }),
       SetBy({"sync"},
             OfHosts("how writes are made durable (--sync)", "a write that waits for less is not the same write", Sync)),
       SetBy({"bsize-mix"}, OfRun("mixed block sizes (--bsize-mix)", "larger writes take longer on the same storage",
@@ -122,6 +141,11 @@ const std::vector<RunFact>& DecisiveFacts() {
                                    const std::string& mix = report.plan().block_size_mix();
                                    return mix.empty() ? std::string("none") : mix;
                                  })),
+      SetBy({"read-percent"},
+            OfRun("percentage of reads (--read-percent)",
+                  "reads and writes take turns, so that each has less time the more the other has", ReadPercent)),
+      SetBy({"access"}, OfRun("order of blocks (--access)",
+                              "the same storage is faster or slower where blocks come in another order", BlockOrder)),
       SetBy({"direct"}, OfHosts("O_DIRECT in effect", "with the page cache in between it is not the same path",
                                 [](const v1::HostReport& host) { return host.mount().direct() ? "yes" : "no"; })),
       SetBy({"rate"}, OfHosts("pace", "in an open loop IO/s is the target, in a closed loop it is measured",
@@ -158,12 +182,13 @@ const std::vector<RunFact>& LoadFacts() {
   return facts;
 }
 
-// Returns the parts that the steps measured, in their order: "write_call, sync"; "none" without any.
+// Returns the parts of writes that the steps measured, in their order: "write_call, sync"; "none" without any.
 std::string PartsOfWrites(const v1::Report& report) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::OperationReport& operation : step.operations()) {
+      if (operation.name() == kReadName) continue;
       if (seen.insert(operation.name()).second) names.push_back(operation.name());
     }
   }
@@ -268,6 +293,14 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
     if (host.has_lost()) {
       warnings.push_back(absl::StrCat(label, " lost host ", host.label(),
                                       host.lost().step() == 0 ? "" : absl::StrCat(" in step ", host.lost().step())));
+    }
+  }
+  for (const v1::HostReport& host : run.report.hosts()) {
+    const bool direct = host.mount().direct() && std::ranges::all_of(host.more_mounts(), &v1::MountReport::direct);
+    if (OnlyReads(run.report.plan()) && !direct) {
+      warnings.push_back(absl::StrCat(label, ": the reads of ", host.label(),
+                                      " went through the page cache, and may show the host's memory in place of the "
+                                      "storage"));
     }
   }
   for (const v1::StepReport& step : run.report.steps()) {
@@ -467,6 +500,7 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
     }
     const std::string between = IsStated(fact, stated) ? "" : DifferenceIn(sides, fact);
     if (between.empty()) continue;
+    if (fact.options.empty()) return absl::FailedPreconditionError(absl::StrCat("not comparable: ", between));
     refused.push_back(between);
     options.insert(fact.options.begin(), fact.options.end());
   }

@@ -42,14 +42,15 @@ using StatedDifferences = std::set<std::string>;
 absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names);
 
 // FAILED_PRECONDITION with the reason where figures of the sides, or of the runs within a side, do not measure the same
-// thing: no block size in common, writes made durable in different ways, O_DIRECT in effect or not, open against closed
-// loop. What follows from a stated difference may differ between sides, not within one.
+// thing: no block size in common, reads against writes, another share of reads or order of blocks, writes made durable
+// in different ways, O_DIRECT in effect or not, open against closed loop. What follows from a stated difference may
+// differ between sides, not within one. No stated difference allows reads against writes.
 absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDifferences& stated = {});
 
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 
-// Returns the operations, besides writes, that every run measured at that block size, in the order of the first.
+// Returns the operations, besides the main one, that every run measured at that block size, in the order of the first.
 std::vector<std::string> CommonOperations(const std::vector<SideInput>& sides, uint64_t block_size_bytes);
 
 // Sentences about runs that are incomplete or inconclusive, or whose figures are uncertain although a criterion failed.

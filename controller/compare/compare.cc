@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "controller/compare/compare_words.h"
 #include "controller/render/json.h"
+#include "controller/report/main_operation.h"
 #include "controller/statistics/run_statistics.h"
 
 namespace plimsoll {
@@ -42,16 +43,49 @@ v1::ComparedRun Describe(const RunInput& run) {
   return described;
 }
 
+// The value that a standard normal variable exceeds with that probability, by bisection.
+double NormalTail(double probability) {
+  double low = 0;
+  double high = 40;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (std::erfc(middle / std::sqrt(2.0)) / 2 > probability ? low : high) = middle;
+  }
+  return low;
+}
+
+// A difference of p99 smaller than this, in percent, would hardly have been significant among so many tests: from the
+// row's own interval, taken to be that of a normal distribution. 100: half or double at least. Nothing where it was not
+// tested.
+std::optional<double> DetectableP99(const v1::PairComparison& pair, size_t tests, const CompareSettings& settings) {
+  for (const v1::ComparedRow& row : pair.rows()) {
+    if (row.figure() != v1::FIGURE_P99 || !row.counted() || !row.has_low() || !row.has_high()) continue;
+    if (!(row.low() > 0) || !std::isfinite(row.high())) return 100;
+    const double half_width = std::log(row.high() / row.low()) / 2;
+    // The intervals of rounds are adjusted already.
+    const double wider =
+        settings.paired ? 1 : NormalTail(kLevel / (2 * static_cast<double>(tests))) / NormalTail(kLevel / 2);
+    return 100 * std::expm1(std::max(half_width * wider, std::log1p(settings.min_effect)));
+  }
+  return std::nullopt;
+}
+
 class Comparer {
  public:
   Comparer(const std::vector<SideInput>& sides, const CompareSettings& settings)
-      : sides_(sides), settings_(settings), gate_replicates_(settings.replicates) {
+      : sides_(sides),
+        settings_(settings),
+        gate_replicates_(settings.replicates),
+        plan_(sides.front().runs.front().report.plan()) {
     // The smallest p-value, adjusted for all tests that there can be, must be at most half of the level.
-    constexpr size_t kTestsOfWrites = 5;
+    constexpr size_t kTestsWithIops = 5;
     constexpr size_t kTestsOfAPart = 4;
     size_t tests_of_a_pair = 0;
     for (const uint64_t size : CommonBlockSizes(sides)) {
-      tests_of_a_pair += kTestsOfWrites + kTestsOfAPart * CommonOperations(sides, size).size();
+      tests_of_a_pair += kTestsWithIops;
+      for (const std::string& name : CommonOperations(sides, size)) {
+        tests_of_a_pair += name == kReadName ? kTestsWithIops : kTestsOfAPart;
+      }
     }
     const size_t tests = tests_of_a_pair * (sides.size() - 1);
     const auto wanted = static_cast<size_t>(2 * static_cast<double>(tests) / kLevel);
@@ -98,7 +132,7 @@ class Comparer {
     v1::BlockSizeComparison& block_size = *comparison_.add_block_sizes();
     block_size.set_block_size_bytes(size);
     AddPairs(size, "", settings_, block_size);
-    // The gate asks about the writes alone.
+    // The gate tests the main operation alone.
     CompareSettings ungated = settings_;
     ungated.fail_if_slower.reset();
     for (const std::string& name : CommonOperations(sides_, size)) {
@@ -108,13 +142,19 @@ class Comparer {
     }
   }
 
-  // Compares the writes, or where `operation` is not empty that part of them. `compared` receives sides and pairs.
+  // What an operation's figures are about: its name; for the main one (""), "read" where all operations read, else "".
+  std::string Subject(const std::string& operation) const {
+    return operation.empty() && OnlyReads(plan_) ? kReadName : operation;
+  }
+
+  // Compares `operation`, or the main one if it is empty. `compared` receives sides and pairs.
   template <typename Compared>
   void AddPairs(uint64_t size, const std::string& operation, const CompareSettings& settings, Compared& compared) {
     std::vector<SideSteps> steps;
     for (size_t i = 0; i < sides_.size(); ++i) {
       SideSteps& side = steps.emplace_back();
       side.label = SideLabel(sides_, i);
+      if (Subject(operation) == kReadName) side.noun = kReadName;
       // Whole runs are compared without looking at their seconds.
       const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
       for (const RunInput& run : sides_[i].runs) {
@@ -160,7 +200,7 @@ class Comparer {
           pair.set_detectable_percent(100 * (std::exp(std::max(width, std::log1p(settings_.min_effect))) - 1));
         }
         ++half_width;
-        pair.set_summary(Summary(pair, name, {SideLabel(sides_, 0), compared.sides(0)},
+        pair.set_summary(Summary(pair, Subject(name), {SideLabel(sides_, 0), compared.sides(0)},
                                  {pair.side(), compared.sides(++side)}, settings_));
       }
     };
@@ -169,7 +209,7 @@ class Comparer {
       for (v1::OperationComparison& operation : *block_size.mutable_operations()) judge(operation.name(), operation);
     }
     if (settings_.fail_if_slower) JudgeGate();
-    comparison_.set_headline(HeadlineInWords(comparison_));
+    comparison_.set_headline(HeadlineInWords(comparison_, MainOperations(plan_)));
   }
 
   // Three answers. A row is beyond the limit where that is significant among all gated rows together; it is within
@@ -276,8 +316,10 @@ class Comparer {
   CompareSettings settings_;
   // Before there are more of them for many tests.
   const size_t gate_replicates_;
+  // The first run's plan. All runs have the same main operation.
+  const v1::TestPlan& plan_;
   v1::Comparison comparison_;
-  // By pair, in the order in which AddPairs added them; what is gated, of pairs of the writes alone.
+  // By pair, in the order in which AddPairs added them; what is gated, of pairs of the main operation alone.
   std::vector<std::function<double(double)>> half_widths_;
   std::vector<std::vector<GatedRow>> gated_;
   std::vector<std::string> doubts_;

@@ -80,6 +80,8 @@ bool IsDecided(const v1::Comparison& comparison, const std::vector<v1::Figure>& 
 // What a side measured at one block size.
 struct SideSteps {
   std::string label;
+  // What an operation is called: "write" or "read".
+  std::string noun = "write";
   // By run; the method's figures (autocorrelation, block length, effective seconds) are filled in by PrepareSteps.
   std::vector<StepData> runs;
   // Blocks of its observations: one element where it is one run with seconds enough, else none.

@@ -187,6 +187,11 @@ std::string ComparePageData(const std::vector<SideInput>& sides, const v1::Compa
   json.BeginObject();
   WriteJson(comparison, json.Key("comparison"));
   json.Key("title").String(Title(comparison));
+  if (const uint32_t read_percent = sides.front().runs.front().report.plan().read_percent(); read_percent > 0) {
+    json.Key("plan").BeginObject();
+    json.Key("read_percent").UInt(read_percent);
+    json.EndObject();
+  }
   json.Key("figures").BeginArray();
   for (const ComparedFigure& one : ComparedFigures()) {
     WriteTexts({{"key", EnumName(*v1::Figure_descriptor(), one.figure)},

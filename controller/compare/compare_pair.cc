@@ -98,7 +98,7 @@ class PairComparer {
     row.set_ratio(row.second() / row.first());
     row.set_finding(v1::FINDING_NOT_TESTED);
     if (figure == v1::FIGURE_MAX) {
-      row.set_reason("a single write");
+      row.set_reason(absl::StrCat("a single ", first_.noun));
     } else if (figure == v1::FIGURE_MB_PER_SECOND) {
       // MB/s has the same test as IO/s, which stands in front; its interval where all blocks have one size.
       const v1::ComparedRow& iops = result_.pair.rows(result_.pair.rows_size() - 2);
@@ -224,7 +224,8 @@ class PairComparer {
       row = result_.pair.mutable_rows(i);
     }
     if (row == nullptr) {
-      gated.reason = IsPercentile(figure) ? "it is not known: too few writes" : "it is not known";
+      gated.reason =
+          absl::StrCat("it is not known", IsPercentile(figure) ? absl::StrCat(": too few ", first_.noun, "s") : "");
       return;
     }
     // MB/s are IO/s times the block size, and tested with them.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/comparable.h"
 #include "controller/compare/compare_render.h"
@@ -129,21 +130,30 @@ std::string FigureCell(const v1::ComparedRow& row, double value, int64_t unit_ns
   return FormatLatency(value, unit_ns);
 }
 
-// What is compared at one block size: the writes, or one of their parts.
+// What is compared at one block size: the main operation, a part of the writes, or the reads beside them.
 struct Quantity {
   uint64_t block_size_bytes;
-  // Name of the part; empty for the writes.
+  // Name of the part or the read; empty for the main operation.
   std::string operation;
+  // What its latencies are called.
+  std::string times;
   const google::protobuf::RepeatedPtrField<v1::SideFigures>& sides;
   const google::protobuf::RepeatedPtrField<v1::PairComparison>& pairs;
 };
 
-// Returns the writes first, then their parts.
-std::vector<Quantity> QuantitiesOf(const v1::BlockSizeComparison& block_size) {
+// Returns the main operation first, then the others.
+std::vector<Quantity> QuantitiesOf(const v1::Comparison& comparison, const v1::BlockSizeComparison& block_size) {
+  constexpr size_t kLongestPart = 16;
   const uint64_t size = block_size.block_size_bytes();
-  std::vector<Quantity> quantities = {{size, "", block_size.sides(), block_size.pairs()}};
-  for (const v1::OperationComparison& part : block_size.operations()) {
-    quantities.push_back({size, part.name(), part.sides(), part.pairs()});
+  const bool reads = std::ranges::any_of(block_size.operations(),
+                                         [](const v1::OperationComparison& one) { return one.name() == kReadName; });
+  const std::string times =
+      absl::StrCat(reads ? "write " : "", comparison.response_times() ? "response time" : "latency");
+  std::vector<Quantity> quantities = {{size, "", times, block_size.sides(), block_size.pairs()}};
+  for (const v1::OperationComparison& one : block_size.operations()) {
+    const std::string of_one =
+        one.name() == kReadName ? "read latency" : Shorten(SanitizeForTerminal(one.name()), kLongestPart);
+    quantities.push_back({size, one.name(), of_one, one.sides(), one.pairs()});
   }
   return quantities;
 }
@@ -197,11 +207,7 @@ void AddPair(const v1::Comparison& comparison, const Quantity& quantity, int ind
   }
   const std::string title =
       absl::StrCat(FormatBlockSize(quantity.block_size_bytes), "   ", pair.side(), " against ", first);
-  constexpr size_t kLongestPart = 16;
-  const std::string times = !quantity.operation.empty() ? Shorten(SanitizeForTerminal(quantity.operation), kLongestPart)
-                            : comparison.response_times() ? "response time"
-                                                          : "latency";
-  const std::string right = absl::StrCat(times, unit_ns == kNsPerMs ? " in ms" : " in us");
+  const std::string right = absl::StrCat(quantity.times, unit_ns == kNsPerMs ? " in ms" : " in us");
   const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + DisplayWidth(right));
   lines.push_back(title + PadLeft(right, width - DisplayWidth(title)));
   AppendLines(table.Lines(), lines);
@@ -236,7 +242,7 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
   lines.emplace_back();
   AddDifferences(comparison, lines);
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
-    for (const Quantity& quantity : QuantitiesOf(block_size)) {
+    for (const Quantity& quantity : QuantitiesOf(comparison, block_size)) {
       for (int i = 0; i < quantity.pairs.size(); ++i) {
         lines.emplace_back();
         AddPair(comparison, quantity, i, lines);
@@ -294,7 +300,7 @@ std::string RenderCompareCsv(const v1::Comparison& comparison) {
   table.Column("reason", [](const Line& line) { return CsvCell(line.row.reason()); });
   std::string text = table.Heading();
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
-    for (const Quantity& quantity : QuantitiesOf(block_size)) {
+    for (const Quantity& quantity : QuantitiesOf(comparison, block_size)) {
       for (const v1::PairComparison& pair : quantity.pairs) {
         for (const v1::ComparedRow& row : pair.rows()) text += table.Line({comparison, quantity, pair, row});
       }

@@ -10,9 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/step_data.h"
+#include "controller/report/main_operation.h"
 #include "controller/statistics/run_statistics.h"
 
 namespace plimsoll {
@@ -185,7 +187,7 @@ PairAnswer AnswerOf(const v1::PairComparison& pair) {
 }
 
 // "12 % fewer writes per second, p99 30 % longer": of IO/s and of a latency the clear row that is farthest from 1.
-std::string LargestChanges(const std::vector<const v1::PairComparison*>& pairs) {
+std::string LargestChanges(const std::vector<const v1::PairComparison*>& pairs, const std::string& operations) {
   const v1::ComparedRow* rate = nullptr;
   const v1::ComparedRow* latency = nullptr;
   for (const v1::PairComparison* const pair : pairs) {
@@ -200,9 +202,10 @@ std::string LargestChanges(const std::vector<const v1::PairComparison*>& pairs) 
   std::vector<std::string> parts;
   if (rate != nullptr) {
     parts.push_back(absl::StrCat(up_to, ChangeInWords(rate->ratio()),
-                                 rate->ratio() >= 10 ? " as many writes per second"
-                                 : rate->ratio() > 1 ? " more writes per second"
-                                                     : " fewer writes per second"));
+                                 rate->ratio() >= 10 ? " as many "
+                                 : rate->ratio() > 1 ? " more "
+                                                     : " fewer ",
+                                 operations, " per second"));
   }
   if (latency != nullptr) {
     parts.push_back(absl::StrCat(FigureName(latency->figure()), " ", up_to, ChangeInWords(latency->ratio()),
@@ -249,7 +252,7 @@ std::string UndecidedReason(const std::vector<const v1::PairComparison*>& pairs)
 }
 
 // One side's part of the headline.
-std::string HeadlineOf(const v1::Comparison& comparison, int side) {
+std::string HeadlineOf(const v1::Comparison& comparison, int side, const std::string& operations) {
   std::map<PairAnswer, std::vector<const v1::PairComparison*>> pairs;
   std::map<PairAnswer, std::vector<std::string>> sizes;
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
@@ -268,7 +271,9 @@ std::string HeadlineOf(const v1::Comparison& comparison, int side) {
                                                                        : absl::StrCat(" at ", Listed(sizes[answer]));
   };
   std::vector<std::string> parts;
-  const auto changes = [&](PairAnswer answer) { return absl::StrCat(" (", LargestChanges(pairs[answer]), ")"); };
+  const auto changes = [&](PairAnswer answer) {
+    return absl::StrCat(" (", LargestChanges(pairs[answer], operations), ")");
+  };
   if (pairs.contains(PairAnswer::kSlower)) {
     parts.push_back(absl::StrCat("is slower than ", first, at(PairAnswer::kSlower), changes(PairAnswer::kSlower)));
   }
@@ -294,9 +299,9 @@ std::string HeadlineOf(const v1::Comparison& comparison, int side) {
 
 }  // namespace
 
-std::string HeadlineInWords(const v1::Comparison& comparison) {
+std::string HeadlineInWords(const v1::Comparison& comparison, const std::string& operations) {
   std::vector<std::string> parts;
-  for (int side = 1; side < comparison.sides_size(); ++side) parts.push_back(HeadlineOf(comparison, side));
+  for (int side = 1; side < comparison.sides_size(); ++side) parts.push_back(HeadlineOf(comparison, side, operations));
   return absl::StrCat(absl::StrJoin(parts, "; "), ".");
 }
 
@@ -322,16 +327,19 @@ std::string Summary(const v1::PairComparison& pair, const std::string& operation
       (row.ratio() > 1 ? longer : shorter).push_back(&row);
     }
   }
+  const bool reads = operation == kReadName;
   std::vector<std::string> sentences;
   if (rate != nullptr) {
     sentences.push_back(absl::StrCat(pair.side(), " completes ", ChangeInWords(rate->ratio()),
                                      rate->ratio() >= 10 ? " as many"
                                      : rate->ratio() > 1 ? " more"
                                                          : " fewer",
-                                     " writes per second ", rate->ratio() >= 10 ? "as " : "than ", first.label,
-                                     IntervalInWords(*rate), "."));
+                                     reads ? " reads" : " writes", " per second ",
+                                     rate->ratio() >= 10 ? "as " : "than ", first.label, IntervalInWords(*rate), "."));
   }
-  const std::string compared = operation.empty() ? "Writes are" : absl::StrCat("The ", operation, " is");
+  const std::string compared = reads               ? "Reads are"
+                               : operation.empty() ? "Writes are"
+                                                   : absl::StrCat("The ", operation, " is");
   if (!longer.empty()) {
     sentences.push_back(absl::StrCat(compared, " slower on ", pair.side(), ": ", Latencies(longer), "."));
   }
@@ -371,34 +379,6 @@ std::string Summary(const v1::PairComparison& pair, const std::string& operation
   }
   if (pair.needed_seconds() > 0) sentences.push_back(NeededInWords(pair.needed_seconds(), first, second));
   return absl::StrJoin(sentences, " ");
-}
-
-namespace {
-
-// The value that a standard normal variable exceeds with that probability, by bisection.
-double NormalTail(double probability) {
-  double low = 0;
-  double high = 40;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (std::erfc(middle / std::sqrt(2.0)) / 2 > probability ? low : high) = middle;
-  }
-  return low;
-}
-
-}  // namespace
-
-std::optional<double> DetectableP99(const v1::PairComparison& pair, size_t tests, const CompareSettings& settings) {
-  for (const v1::ComparedRow& row : pair.rows()) {
-    if (row.figure() != v1::FIGURE_P99 || !row.counted() || !row.has_low() || !row.has_high()) continue;
-    if (!(row.low() > 0) || !std::isfinite(row.high())) return 100;
-    const double half_width = std::log(row.high() / row.low()) / 2;
-    // The intervals of rounds are adjusted already.
-    const double wider =
-        settings.paired ? 1 : NormalTail(kLevel / (2 * static_cast<double>(tests))) / NormalTail(kLevel / 2);
-    return 100 * std::expm1(std::max(half_width * wider, std::log1p(settings.min_effect)));
-  }
-  return std::nullopt;
 }
 
 namespace {
@@ -546,7 +526,7 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
     limits.push_back(
         absl::StrCat("Not compared, because not every run measured them: ", absl::StrJoin(sizes, ", "), "."));
   }
-  // Block sizes at which a part is not compared.
+  // Block sizes at which a part, or the reads, are not compared.
   std::map<std::string, std::vector<std::string>> missing;
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
     std::set<std::string> of_size;
@@ -566,7 +546,12 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
   std::vector<std::string> parts;
   for (const auto& [name, sizes] : missing) {
     const bool everywhere = sizes.size() == static_cast<size_t>(comparison.block_sizes_size());
-    parts.push_back(everywhere ? name : absl::StrCat(name, " at ", absl::StrJoin(sizes, " and ")));
+    const std::string where = everywhere ? "" : absl::StrCat(" at ", absl::StrJoin(sizes, " and "));
+    if (name == kReadName) {
+      limits.push_back(absl::StrCat("Reads are not compared", where, ", because not every run measured them."));
+    } else {
+      parts.push_back(name + where);
+    }
   }
   if (!parts.empty()) {
     limits.push_back(absl::StrCat(
@@ -578,20 +563,27 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
         "With so many tests (", FormatCount(comparison.tests()), ") ", FormatCount(comparison.options().replicates()),
         " resamples cannot make any difference significant: compare fewer sides or block sizes at a time."));
   }
-  const bool any_parts = std::ranges::any_of(
-      comparison.block_sizes(), [](const v1::BlockSizeComparison& size) { return !size.operations().empty(); });
-  const std::string call = any_parts ? "write call with its sync" : "write call";
+  bool any_parts = false;
+  bool any_reads = false;
+  for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
+    for (const v1::OperationComparison& operation : block_size.operations()) {
+      (operation.name() == kReadName ? any_reads : any_parts) = true;
+    }
+  }
+  const v1::TestPlan& plan = sides.front().runs.front().report.plan();
+  const std::string noun = MainOperation(plan);
+  const std::string call = absl::StrCat(noun, any_parts ? " call with its sync" : " call");
   const auto paced = [](const v1::HostReport& host) { return host.workload().rate_per_second() > 0; };
   const auto& hosts = sides.front().runs.front().report.hosts();
   if (std::any_of(hosts.begin(), hosts.end(), paced)) {
-    limits.push_back(
-        comparison.response_times()
-            ? absl::StrCat(
-                  "Open loop (fixed rate): latencies are response times, from a write's scheduled start to its "
-                  "end; --times service compares the times of the ",
-                  call, ".", any_parts ? " The times of its parts are service times in any case." : "")
-            : absl::StrCat("Open loop (fixed rate): latencies are service times of the ", call,
-                           ", without the time that a write waited for its start."));
+    limits.push_back(comparison.response_times()
+                         ? absl::StrCat("Open loop (fixed rate): latencies are response times, from a ", noun,
+                                        "'s scheduled start to its end; --times service compares the times of the ",
+                                        call, ".",
+                                        any_parts ? " The times of its parts are service times in any case." : "",
+                                        any_reads ? " The times of reads are service times in any case." : "")
+                         : absl::StrCat("Open loop (fixed rate): latencies are service times of the ", call,
+                                        ", without the time that a ", noun, " waited for its start."));
   }
   return limits;
 }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,8 +43,8 @@ std::string ChangeInWords(double ratio);
 std::string PercentInWords(double percent);
 
 // The answer in a sentence: for each side, at which block sizes it is slower or faster than the first, with the largest
-// differences; or what would have been found.
-std::string HeadlineInWords(const v1::Comparison& comparison);
+// differences; or what would have been found. `operations`: what the main figures are about, "writes" or "reads".
+std::string HeadlineInWords(const v1::Comparison& comparison, const std::string& operations);
 // The gate's verdict with its limit, and the first of its reasons; empty where there is no gate.
 std::string GateInWords(const v1::Comparison& comparison);
 
@@ -55,15 +54,10 @@ struct NamedFigures {
   const v1::SideFigures& figures;
 };
 
-// The pair's findings for people who want to know which side to take. `operation`: the part of a write that was
-// compared; empty: the writes were.
+// The pair's findings for people who want to know which side to take. `operation`: "read" where reads were compared, or
+// the name of a part of a write; empty: the writes were.
 std::string Summary(const v1::PairComparison& pair, const std::string& operation, const NamedFigures& first,
                     const NamedFigures& second, const CompareSettings& settings);
-
-// A difference of p99 smaller than this, in percent, would hardly have been significant among so many tests: from the
-// row's own interval, taken to be that of a normal distribution. 100: half or double at least. Nothing where it was not
-// tested.
-std::optional<double> DetectableP99(const v1::PairComparison& pair, size_t tests, const CompareSettings& settings);
 
 // The method behind the findings, and the limits of these runs.
 std::vector<std::string> MethodInWords(const v1::Comparison& comparison);

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/histogram.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/report/scopes.h"
 
@@ -46,8 +47,8 @@ std::vector<const v1::StepReport*> StepsOf(const v1::Report& report, uint64_t bl
   return steps;
 }
 
-// Returns the step's operation of that name; null if the cluster does not have its time of each write, as where only
-// some hosts measure it.
+// Returns the step's operation of that name. Null if the cluster lacks the rates of the reads, or the part's time of
+// each write, as where only some hosts measure it.
 const v1::OperationReport* FindOperation(const v1::StepReport& step, const std::string& name) {
   const auto found = absl::c_find_if(
       step.operations(), [&name](const v1::OperationReport& operation) { return operation.name() == name; });
@@ -55,6 +56,7 @@ const v1::OperationReport* FindOperation(const v1::StepReport& step, const std::
   const v1::OperationScopeReport* cluster = ClusterOf(found->scopes());
   const v1::ScopeReport* writes = ClusterOf(step);
   if (cluster == nullptr || writes == nullptr || cluster->latency().count() == 0) return nullptr;
+  if (name == kReadName) return cluster->has_throughput() ? &*found : nullptr;
   const uint64_t count = cluster->latency().count();
   const bool of_each = count >= writes->writes() && count - writes->writes() <= writes->closing().writes();
   return of_each ? &*found : nullptr;
@@ -62,12 +64,19 @@ const v1::OperationReport* FindOperation(const v1::StepReport& step, const std::
 
 // Returns the cluster's figures of a measured step, with the times of `operation` instead of the writes'.
 v1::StepReport WithTimesOf(const v1::OperationReport& operation, const v1::StepReport& step) {
+  const v1::OperationScopeReport& times = *ClusterOf(operation.scopes());
   v1::StepReport own;
+  own.set_block_size_bytes(step.block_size_bytes());
   v1::ScopeReport& cluster = *own.add_scopes();
   cluster = *ClusterOf(step);
-  *cluster.mutable_latency() = ClusterOf(operation.scopes())->latency();
-  // ClosingWrites counts the closing row of the operation's series instead.
+  *cluster.mutable_latency() = times.latency();
+  // ClosingWrites counts the closing row of a part's series instead.
   cluster.clear_closing();
+  if (times.has_throughput()) {
+    const uint64_t count = times.latency().count();
+    cluster.mutable_closing()->set_writes(count - std::min(times.throughput().count(), count));
+    cluster.set_bytes(times.throughput().bytes());
+  }
   if (const v1::SeriesReport* series = ClusterOf(operation.series()); series != nullptr) *own.add_series() = *series;
   const v1::DistributionReport* distribution = ClusterOf(operation.distributions());
   if (distribution != nullptr) *own.add_distributions() = *distribution;
@@ -304,16 +313,18 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
     if (operation.empty()) break;
     step = &of_operation.emplace_back(WithTimesOf(*FindOperation(*step, operation), *step));
   }
+  const bool is_part = !operation.empty() && operation != kReadName;
   StepData data;
   SetFigures(steps, data.figures);
-  if (!operation.empty()) {
+  if (is_part) {
     data.figures.clear_iops();
     data.figures.clear_mb_per_second();
   }
   data.seconds = MakeSeconds(steps, histograms);
   if (!operation.empty()) {
     data.seconds.histograms.reset();
-    data.seconds.no_histograms = "reports have no distributions of a part by second";
+    data.seconds.no_histograms =
+        absl::StrCat("reports have no distributions of ", is_part ? "a part" : "reads", " by second");
   }
   data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
   data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));

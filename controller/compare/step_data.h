@@ -48,13 +48,13 @@ std::vector<uint64_t> BlockSizes(const v1::Report& report);
 // Whether the distributions of seconds are made ready, which takes most of the memory: for runs that are resampled.
 enum class Histograms { kMake, kLeaveOut };
 
-// Names of the operations beside the writes that every step of that block size measured, in the order of the first
-// step.
+// Names of the operations beside the main one that every step of that block size measured, in the order of the first
+// step: the parts of writes, and the reads beside them.
 std::vector<std::string> OperationsOf(const v1::Report& report, uint64_t block_size_bytes);
 
 // One of BlockSizes(report). Steps that repeat it are taken together: counts and times are added, percentiles taken
-// from the added distributions. `operation`: one of OperationsOf, whose times take the place of the writes' and which
-// has no rates; empty: the writes.
+// from the added distributions. `operation`: one of OperationsOf, whose times take the place of the writes'; a part has
+// no rates, the reads have their own. Empty: the main operation.
 StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms = Histograms::kMake,
                       const std::string& operation = "");
 

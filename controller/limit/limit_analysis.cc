@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -17,8 +19,24 @@ namespace {
 // the last one may be open still. One that is so many times as long as others counts.
 constexpr double kBurstPercent = 95;
 constexpr int64_t kBurstSteps = 4;
-// An idle host starts no write later than this after it was due.
+// An idle host starts no operation later than this after it was due.
 constexpr uint64_t kLateStartNs = kNsPerMs;
+// In a mixed run, reads or writes that are a smaller percentage of the operations do not show whether the storage has
+// recovered: a probe has too few of them for a median.
+constexpr uint32_t kWatchedPercent = 25;
+
+// Response times of an operation; service times of a part of a write, which has no response times.
+const v1::LatencyReport& FeltOf(const v1::OperationScopeReport& scope) {
+  return scope.has_response() ? scope.response() : scope.latency();
+}
+
+// What the cluster read beside its writes; null if it did not.
+const v1::OperationScopeReport* ClusterReads(const v1::StepReport& report) {
+  for (const v1::OperationReport& operation : report.operations()) {
+    if (operation.name() == kReadName) return ClusterOf(operation.scopes());
+  }
+  return nullptr;
+}
 
 void SetLatency(const v1::LatencyReport& latency, v1::LimitLatency& point) {
   point.set_avg_ns(latency.avg_ns());
@@ -125,6 +143,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
   }
   options.writers = writers;
   options.host_writers = std::min(writers, fewest);
+  if (!OnlyReads(plan_)) options.curve_share = 1 - plan_.read_percent() / 100.0;
   options.tolerance = limit.tolerance_percent() / 100;
   options.budget_ns = limit.budget_ns();
   options.duration_ns = plan_.duration_ns();
@@ -139,7 +158,7 @@ absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline
     const v1::HostJoined& joined = record.host_joined();
     const v1::LogWork& work = joined.plan().log();
     hosts_.try_emplace(joined.host(), Host{joined.label(), work.workload().qm()});
-    if (!work.steps().empty()) operations_ = work.steps(0).operations();
+    if (!work.steps().empty()) first_step_ = work.steps(0);
   }
   broken_ = broken_ || record.has_host_lost() || record.has_fault();
   if (record.has_step_begin() && !begin_ns_) begin_ns_ = record.time_ns();
@@ -148,8 +167,8 @@ absl::Status LimitAnalysis::Take(const v1::JournalRecord& record, const Timeline
 
 void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame, const std::string& operation) {
   if (rules_ >= 3) parts_.Add(host, frame, operation);
-  // A part has no scheduled start.
-  if (!operation.empty()) return;
+  // A part of a write has no scheduled start.
+  if (!operation.empty() && operation != kReadName) return;
   uint64_t& delay_ns = start_delays_ns_[host];
   if (frame.first_interval() >= 0) delay_ns = std::max(delay_ns, frame.start_delay().max_ns());
 }
@@ -171,7 +190,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
                                                : plan_.workload().qm());
   point.set_measured_ns(report.measured_ns());
 
-  const auto writers = std::ranges::distance(OfKind(report.scopes(), v1::SCOPE_KIND_QM));
+  LimitResult result = TakeCluster(report, point);
   const v1::ScopeReport* worst = nullptr;
   std::map<std::string, uint32_t> storages_by_label;
   for (const v1::ScopeReport& scope : OfKind(report.scopes(), v1::SCOPE_KIND_HOST)) {
@@ -180,10 +199,6 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
     storages_by_label[scope.host()] = scope.storage();
     if (!IsKnown(felt, "p99")) continue;
     if (worst == nullptr || felt.p99_ns() > FeltLatency(*worst).p99_ns()) worst = &scope;
-  }
-  if (const v1::ScopeReport* const cluster = ClusterOf(report); cluster != nullptr) {
-    point.set_iops(cluster->iops());
-    SetLatency(FeltLatency(*cluster), *point.mutable_cluster());
   }
   if (worst != nullptr) {
     SetLatency(FeltLatency(*worst), *point.mutable_worst());
@@ -197,7 +212,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   for (const v1::OperationReport& operation : report.operations()) {
     for (const v1::OperationScopeReport& scope : OfKind(operation.scopes(), v1::SCOPE_KIND_HOST)) {
       for (HostFact& host : step.hosts) {
-        if (host.label == scope.host()) host.write_parts[operation.name()] = scope.latency();
+        if (host.label == scope.host()) host.operations[operation.name()] = FeltOf(scope);
       }
     }
   }
@@ -234,13 +249,43 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
     point.set_value(decisive.value_text());
   }
   point.set_state(StateOf(report, judged, step));
-  search_->Add({report.purpose(), point.load(), point.state(), report.duration_ns(),
-                writers == 0 ? 0 : point.iops() / static_cast<double>(writers), point.cluster().avg_ns(),
-                static_cast<double>(point.cluster().p50_ns()), IsGeneratorBound(step), step.failed_once},
-               now_ns - begin_ns_.value_or(now_ns));
+  result.state = point.state();
+  result.generator_bound = IsGeneratorBound(step);
+  result.failed_once = step.failed_once;
+  search_->Add(result, now_ns - begin_ns_.value_or(now_ns));
   // What a probe shows does not depend on it.
   const bool decides = report.purpose() != v1::STEP_PURPOSE_PROBE && report.purpose() != v1::STEP_PURPOSE_MAXIMUM;
   if (decides && !search_->recovered(steps_.size() - 1)) point.set_not_recovered(true);
+}
+
+LimitResult LimitAnalysis::TakeCluster(const v1::StepReport& report, v1::LimitPoint& point) const {
+  LimitResult result;
+  result.purpose = report.purpose();
+  result.load = point.load();
+  result.duration_ns = report.duration_ns();
+  const v1::ScopeReport* const cluster = ClusterOf(report);
+  if (cluster == nullptr) return result;
+  const v1::LatencyReport& felt = FeltLatency(*cluster);
+  point.set_iops(cluster->iops());
+  SetLatency(felt, *point.mutable_cluster());
+  result.mean_ns = felt.avg_ns();
+  result.median_ns = static_cast<double>(felt.p50_ns());
+  if (const v1::OperationScopeReport* const cluster_reads = ClusterReads(report); cluster_reads != nullptr) {
+    // The load counts reads and writes.
+    point.set_iops(cluster->iops() + cluster_reads->throughput().iops());
+    const v1::LatencyReport& reads = FeltOf(*cluster_reads);
+    const auto write_count = static_cast<double>(felt.count());
+    const auto read_count = static_cast<double>(reads.count());
+    if (read_count > 0) {
+      result.mean_ns = (felt.avg_ns() * write_count + reads.avg_ns() * read_count) / (write_count + read_count);
+    }
+    const uint32_t percent = plan_.read_percent();
+    if (percent >= kWatchedPercent) result.other_median_ns = static_cast<double>(reads.p50_ns());
+    if (percent > 100 - kWatchedPercent) result.median_ns = std::exchange(result.other_median_ns, 0.0);
+  }
+  const auto writers = std::ranges::distance(OfKind(report.scopes(), v1::SCOPE_KIND_QM));
+  if (writers > 0) result.rate = point.iops() / static_cast<double>(writers);
+  return result;
 }
 
 bool LimitAnalysis::IsGeneratorBound(const Step& step) {
@@ -253,7 +298,8 @@ void LimitAnalysis::NameLateStarts(Step& step) const {
     for (HostFact& fact : step.hosts) {
       if (host == hosts_.end() || fact.label != host->second.label || delay_ns < kLateStartNs) continue;
       if (fact.bottleneck.empty()) {
-        fact.bottleneck = absl::StrFormat("its writers started writes up to %.1f ms late", Milliseconds(delay_ns));
+        fact.bottleneck = absl::StrFormat("its writers started %ss up to %.1f ms late",
+                                          AnyOperation(plan_.read_percent()), Milliseconds(delay_ns));
       }
     }
   }
@@ -270,7 +316,7 @@ const LimitAnalysis::Step* LimitAnalysis::BeforeAt(const Step& step) const {
 v1::LimitState LimitAnalysis::StateOf(const v1::StepReport& report, const std::vector<Judged>& judged,
                                       Step& step) const {
   bool meets = !judged.empty() && report.cut_short().empty() && report.measured_ns() >= report.duration_ns();
-  // A criterion on a part that the step did not measure has no result, and does not count as met.
+  // A criterion on an operation that the step did not measure has no result, and does not count as met.
   for (const Criterion& criterion : criteria_) {
     const auto is_its = [&criterion](const v1::CriterionReport& result) {
       return result.criterion() == criterion.text;
@@ -302,7 +348,9 @@ std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
   step.set_duration_ns(next->duration_ns);
   step.set_warmup_ns(plan_.warmup_ns());
   step.set_purpose(next->purpose);
-  *step.mutable_operations() = operations_;
+  *step.mutable_operations() = first_step_.operations();
+  step.set_read_percent(first_step_.read_percent());
+  step.set_random_order(first_step_.random_order());
   if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
     step.set_rate_per_second(next->load);
   } else {
@@ -319,12 +367,14 @@ std::string LimitAnalysis::LastStepText() const {
     // What a probe is for: after an overload the next load waits until the storage is as fast as before.
     const size_t known = search_ && point.purpose() == v1::STEP_PURPOSE_PROBE ? search_->results().size() : 0;
     const bool waited = known > 0 && !search_->recovered(known - 1);
-    return absl::StrCat(step, point.load() > 0 ? LoadText(point.load()) : "no target rate",
-                        absl::StrFormat(": %s writes/s of all hosts, p50 %.3f ms", FormatRate(point.iops()),
-                                        Milliseconds(point.cluster().p50_ns())),
-                        !waited                     ? ""
-                        : search_->recovered(known) ? "; the storage has recovered"
-                                                    : "; the storage has not recovered yet");
+    return absl::StrCat(
+        step, point.load() > 0 ? LoadText(point.load()) : "no target rate",
+        absl::StrFormat(": %s %ss/s of all hosts, %sp50 %.3f ms", FormatRate(point.iops()),
+                        AnyOperation(plan_.read_percent()), ReadsAndWrites(plan_.read_percent()) ? "write " : "",
+                        Milliseconds(point.cluster().p50_ns())),
+        !waited                     ? ""
+        : search_->recovered(known) ? "; the storage has recovered"
+                                    : "; the storage has not recovered yet");
   }
   const char* const state = point.state() == v1::LIMIT_STATE_MEETS     ? ": met"
                             : point.state() == v1::LIMIT_STATE_EXCEEDS ? ": exceeded"
@@ -352,9 +402,10 @@ std::string LimitAnalysis::AmountText(double load) const {
 }
 
 std::string LimitAnalysis::LoadText(double load) const {
-  return absl::StrCat(AmountText(load), plan_.limit().over() == v1::LIMIT_OVER_RATE ? " writes/s per queue manager"
-                                        : load == 1                                 ? " queue manager per host"
-                                                                                    : " queue managers per host");
+  if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
+    return absl::StrCat(AmountText(load), " ", AnyOperation(plan_.read_percent()), "s/s per queue manager");
+  }
+  return absl::StrCat(AmountText(load), load == 1 ? " queue manager per host" : " queue managers per host");
 }
 
 const LimitAnalysis::Step* LimitAnalysis::LastOf(double load, v1::LimitState state) const {

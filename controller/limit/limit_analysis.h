@@ -44,13 +44,14 @@ class LimitAnalysis final : public SectionAnalysis {
   // A host in a step.
   struct HostFact {
     std::string label;
-    // What its callers felt, and the writes alone.
+    // What its callers felt, and the main operation alone.
     v1::LatencyReport felt;
     v1::LatencyReport service;
     // Why its load generator may be CPU-bound; empty: no sign of it.
     std::string bottleneck;
-    // Latencies of the parts of its writes, by name. Empty if the host measures none.
-    std::map<std::string, v1::LatencyReport> write_parts = {};
+    // Latencies of the parts of its writes, and what callers felt of the reads beside them, by name. Empty if the host
+    // measures none.
+    std::map<std::string, v1::LatencyReport> operations = {};
   };
   // What is kept of a step, in addition to the search's own record of it.
   struct Step {
@@ -69,9 +70,11 @@ class LimitAnalysis final : public SectionAnalysis {
     // Its figure has bounds of chance.
     bool bounded = false;
   };
+  // Sets what the step shows of all hosts. Returns what the search needs of it, without what the criteria say.
+  LimitResult TakeCluster(const v1::StepReport& report, v1::LimitPoint& point) const;
   // What all criteria say of a step, each by its result. Sets Step::failed_once.
   v1::LimitState StateOf(const v1::StepReport& report, const std::vector<Judged>& judged, Step& step) const;
-  // Names the hosts whose writers started writes late, where that leaves undecided what was beyond a limit.
+  // Names the hosts whose writers started operations late, where that leaves undecided what was beyond a limit.
   void NameLateStarts(Step& step) const;
   // The load generator of a host of the step may have been in the way.
   static bool IsGeneratorBound(const Step& step);
@@ -102,13 +105,13 @@ class LimitAnalysis final : public SectionAnalysis {
   const std::vector<Criterion> criteria_;
   // By number.
   std::map<uint32_t, Host> hosts_;
-  // Operations of the run's first step; added steps measure the same.
-  google::protobuf::RepeatedPtrField<v1::Operation> operations_;
+  // The run's first step. Added steps have its operations, share of reads and order of blocks.
+  v1::LogStep first_step_;
   // A host was lost or failed: what follows would be measured with less load.
   bool broken_ = false;
   // Parts of the running step.
   StepParts parts_;
-  // The most by which each host's writers started a write late.
+  // The most by which each host's writers started an operation late.
   std::map<uint32_t, uint64_t> start_delays_ns_;
   // When the first step began.
   std::optional<int64_t> begin_ns_;

@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/algorithm.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/limit/limit_analysis.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -141,7 +143,7 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
     absl::StatusOr<Criterion> parsed = ParseCriterion(text);
     if (!parsed.ok() || !IsLatency(*parsed)) continue;
     // Hosts without a sync after each write measure no parts. Only the exceeded criterion is worth leaving them out.
-    const auto measures = [&parsed](const HostFact& host) { return host.write_parts.contains(parsed->operation); };
+    const auto measures = [&parsed](const HostFact& host) { return host.operations.contains(parsed->operation); };
     const bool by_all = parsed->operation.empty() || std::ranges::all_of(step.hosts, measures);
     if (!by_all && text != step.point.criterion()) continue;
     criterion = *std::move(parsed);
@@ -154,14 +156,16 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
   };
   std::vector<Figure> figures;
   for (const HostFact& host : step.hosts) {
-    const auto part = host.write_parts.find(criterion.operation);
-    if (!criterion.operation.empty() && part == host.write_parts.end()) continue;
-    const std::optional<double> figure = FigureOf(criterion, !criterion.operation.empty() ? part->second
+    const auto operation = host.operations.find(criterion.operation);
+    if (!criterion.operation.empty() && operation == host.operations.end()) continue;
+    const std::optional<double> figure = FigureOf(criterion, !criterion.operation.empty() ? operation->second
                                                              : criterion.service_time     ? host.service
                                                                                           : host.felt);
     if (!figure) {
       limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
-      limit.set_cause_text(absl::StrCat("storage or path: ", at, host.label, " had too few writes for ", name));
+      limit.set_cause_text(absl::StrCat("storage or path: ", at, host.label, " had too few ",
+                                        criterion.operation == kReadName ? "reads" : MainOperations(plan_), " for ",
+                                        name));
       return;
     }
     figures.push_back({host.label, *figure});

@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kBetweenStepsNs = 500 * kNsPerMs;
 // A probe is as long as this, or a step where that is shorter.
 constexpr int64_t kProbeNs = 2 * kNsPerSecond;
-// Its median needs so many writes.
-constexpr double kProbeWrites = 100;
+// A probe's median needs so many operations.
+constexpr double kProbeOperations = 100;
 // Its rate, as a share of the maximum.
 constexpr double kProbeShare = 0.1;
 // The baseline is there when a probe is not below this share of the one before it.
@@ -40,9 +40,9 @@ constexpr double kCurveShares[] = {0.1, 0.5, 0.7, 0.8, 0.9, 0.95};
 constexpr double kNearShare = 0.025;
 // Around the knee a gap that is wider than this share of the answer gets a point.
 constexpr double kKneeGapShare = 0.1;
-// Writes of the host with the fewest that a point of the curve is measured for, if the budget allows it: its p99 needs
-// 1,000. And how many times as long as others such a point may be.
-constexpr double kCurveWrites = 1100;
+// A point of the curve is measured until the host with the fewest operations has so many of those that the curve shows,
+// if the budget allows it: p99 needs 1,000. It takes at most kMostCurveSteps times as long as other steps.
+constexpr double kCurveOperations = 1100;
 constexpr double kMostCurveSteps = 8;
 // All numbers of queue managers are shown up to here.
 constexpr double kMostListedQms = 16;
@@ -179,6 +179,10 @@ std::optional<LimitSearch::Contradiction> LimitSearch::contradiction() const {
 }
 
 LimitSearch::Recovery LimitSearch::RecoveryAfter(size_t results) const {
+  return std::max(RecoveryBy(&LimitResult::median_ns, results), RecoveryBy(&LimitResult::other_median_ns, results));
+}
+
+LimitSearch::Recovery LimitSearch::RecoveryBy(double LimitResult::* median_ns, size_t results) const {
   // Medians of the probe before any overload, of those between the first one and the second, and since the last one.
   double before = 0;
   std::vector<double> first;
@@ -190,9 +194,9 @@ LimitSearch::Recovery LimitSearch::RecoveryAfter(size_t results) const {
       since.clear();
       ++overloads;
     } else if (result.purpose == v1::STEP_PURPOSE_PROBE) {
-      if (overloads == 0) before = result.median_ns;
-      if (overloads == 1) first.push_back(result.median_ns);
-      since.push_back(result.median_ns);
+      if (overloads == 0) before = result.*median_ns;
+      if (overloads == 1) first.push_back(result.*median_ns);
+      since.push_back(result.*median_ns);
     }
   }
   if (overloads == 0) return Recovery::kDone;
@@ -216,7 +220,7 @@ LimitStep LimitSearch::ProbeStep() const {
   LimitStep probe{v1::STEP_PURPOSE_PROBE, 1, std::min(kProbeNs, options_.duration_ns)};
   if (over_rate()) {
     probe.load = Round(std::max(kProbeShare * maximum(), 0.001));
-    const double needed_ns = kProbeWrites / (probe.load * std::max(options_.writers, 1.0)) * kNsPerSecond;
+    const double needed_ns = kProbeOperations / (probe.load * std::max(options_.writers, 1.0)) * kNsPerSecond;
     probe.duration_ns = std::max(probe.duration_ns,
                                  static_cast<int64_t>(std::min(needed_ns, static_cast<double>(options_.duration_ns))));
   }
@@ -334,7 +338,7 @@ std::vector<size_t> LimitSearch::curve() const {
 LimitStep LimitSearch::CurveStep(double load) const {
   LimitStep step{v1::STEP_PURPOSE_CURVE, load, options_.duration_ns};
   if (!over_rate()) return step;
-  const double seconds = kCurveWrites / (load * std::max(options_.host_writers, 1.0));
+  const double seconds = kCurveOperations / (load * std::max(options_.host_writers, 1.0) * options_.curve_share);
   const double longest = kMostCurveSteps * static_cast<double>(options_.duration_ns);
   LimitStep longer = step;
   longer.duration_ns = std::max(step.duration_ns, static_cast<int64_t>(std::min(seconds * kNsPerSecond, longest)));

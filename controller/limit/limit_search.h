@@ -12,7 +12,8 @@
 
 namespace plimsoll {
 
-// What one step showed. Loads are writes per second of each queue manager, or queue managers of each host.
+// What one step showed. Loads are operations per second of each queue manager, writes and reads together, or queue
+// managers of each host.
 struct LimitResult {
   v1::StepPurpose purpose = v1::STEP_PURPOSE_UNSPECIFIED;
   // 0: as fast as possible.
@@ -20,16 +21,19 @@ struct LimitResult {
   v1::LimitState state = v1::LIMIT_STATE_UNDECIDED;
   // Measured time.
   int64_t duration_ns = 0;
-  // Writes per second of each queue manager on average.
+  // Operations per second of each queue manager on average.
   double rate = 0;
-  // Mean and median response time over all hosts.
+  // Mean response time over all hosts.
   double mean_ns = 0;
+  // Median response time over all hosts; in a mixed run that of its writes or of its reads.
   double median_ns = 0;
   // The load generator may have been in the way: measuring for longer decides nothing then.
   bool generator_bound = false;
   // A criterion failed whose figures have no bounds of chance. Unless one failed in the step before at this load, too,
   // that decides nothing.
   bool failed_once = false;
+  // In a mixed run, the median of the other operation; 0: it is not considered.
+  double other_median_ns = 0;
 };
 
 // A step to measure.
@@ -69,6 +73,8 @@ class LimitSearch {
     // Queue managers on all hosts, and on the host with the fewest.
     double writers = 1;
     double host_writers = 1;
+    // The share of the operations that the curve's latencies are of.
+    double curve_share = 1;
     // Width of the bracket at which the search ends, as a share of its lower end.
     double tolerance = 0.05;
     int64_t budget_ns = 0;
@@ -106,10 +112,10 @@ class LimitSearch {
   bool recovered(size_t result) const { return RecoveryAfter(result) == Recovery::kDone; }
   // Time that is left of the budget.
   int64_t left_ns() const { return std::max<int64_t>(options_.budget_ns - elapsed_ns_, 0); }
-  // Writes per second of each queue manager without a target rate; 0: unknown.
+  // Operations per second of each queue manager without a target rate; 0: unknown.
   double maximum() const;
-  // The load of the curve with the highest ratio of writes per second to mean response time (Kleinrock's power); 0: the
-  // curve has fewer than three points.
+  // The load of the curve with the highest ratio of operations per second to mean response time (Kleinrock's power); 0:
+  // the curve has fewer than three points.
   double knee() const;
   // Why the search ended early, or would end now; empty: it is complete, or continues.
   std::string ended() const;
@@ -118,7 +124,8 @@ class LimitSearch {
   const std::vector<LimitResult>& results() const { return results_; }
 
  private:
-  // After an overload: the storage is back at its baseline, probes must still show it, or they failed to show it.
+  // After an overload: the storage is back at its baseline, probes must still show it, or they failed to show it. In
+  // ascending order of what is left to be shown.
   enum class Recovery { kDone, kProbe, kInVain };
 
   bool over_rate() const { return options_.over == v1::LIMIT_OVER_RATE; }
@@ -135,8 +142,10 @@ class LimitSearch {
   const LimitResult* LastOf(double load) const;
   // How often the load has been measured and remained undecided.
   int UndecidedCount(double load) const;
-  // The state of recovery after the first `results` results.
+  // The state of recovery after the first `results` results, by the median that is further from its baseline.
   Recovery RecoveryAfter(size_t results) const;
+  // The state of recovery by one of the medians of LimitResult.
+  Recovery RecoveryBy(double LimitResult::* median_ns, size_t results) const;
   LimitStep ProbeStep() const;
   std::optional<LimitStep> Probe() const;
   std::optional<LimitStep> Extension() const;

@@ -13,8 +13,8 @@
 
 namespace plimsoll {
 
-// A criterion's figure in a step. For a percentile: the share of writes, or of times of a part, beyond the limit, in
-// the scope with the largest share. For an average: the largest average, in nanoseconds.
+// A criterion's figure in a step. For a percentile: the share of writes, of reads, or of times of a part, beyond the
+// limit, in the scope with the largest share. For an average: the largest average, in nanoseconds.
 struct StepFigure {
   bool is_average = false;
   // As measured, and the bounds of its confidence interval. Each of them is wrong with a chance of at most 1 %.
@@ -38,8 +38,8 @@ class StepParts {
   // Percentiles and, where `averages`, averages with an upper limit; the others of `criteria` are left out.
   StepParts(const std::vector<Criterion>& criteria, bool averages);
 
-  // Adds a frame of the measured time to the criteria on `operation` (name of a part; empty: the write). The caller has
-  // checked that the host has that writer.
+  // Adds a frame of the measured time to the criteria on `operation` (name of a part, or of the read beside the writes;
+  // empty: the main operation). The caller has checked that the host has that writer.
   void Add(uint32_t host, const v1::Frame& frame, const std::string& operation);
 
   // Figure of a criterion, given as text, over `measured_ns`; nothing where it has no such figure, or too little was

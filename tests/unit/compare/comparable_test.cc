@@ -143,6 +143,92 @@ TEST(Comparable, EachRefusalNamesTheOptionThatAllowsIt) {
   EXPECT_THAT(Refusal(report, drill), HasSubstr("not comparable: it is an HA drill"));
 }
 
+TEST(Comparable, ReadsAreNeverComparedWithWrites) {
+  const v1::Report writes = Simulated(1, 1);
+  v1::Report reads = writes;
+  reads.mutable_plan()->set_read_percent(100);
+  const std::string id = writes.run().id();
+  const std::string refusal = absl::StrCat("not comparable: measured operations: writes in run-", id, ", reads in run-",
+                                           id, "; a read is not a write");
+  EXPECT_EQ(Refusal(writes, reads), refusal);
+  CompareSettings settings = Quick();
+  settings.differs = ParseDiffers("read-percent").value();
+  for (const uint32_t percent : {0U, 50U}) {
+    v1::Report other = writes;
+    other.mutable_plan()->set_read_percent(percent);
+    EXPECT_EQ(std::string(Compare({Side({other}), Side({reads})}, settings).status().message()), refusal);
+  }
+  EXPECT_TRUE(Compare({Side({reads}), Side({reads})}, Quick()).ok());
+}
+
+TEST(Comparable, ReadsThroughThePageCacheDecideNothing) {
+  std::vector<v1::Report> reports;
+  for (const char* id : {"a", "b"}) {
+    v1::Report& report = reports.emplace_back(SteadyReport(id, {4'096}, 12, std::vector<uint64_t>(1'000, 1'000'000)));
+    report.mutable_plan()->set_read_percent(100);
+    *report.add_hosts() = report.hosts(0);
+    report.mutable_hosts(1)->set_label("beta");
+  }
+  CompareSettings settings = Quick();
+  settings.percentile_intervals = false;
+  settings.fail_if_slower = 0.1;
+  const auto compared = [&] { return Compared({Side({reports[0]}), Side({reports[1]})}, settings); };
+  EXPECT_THAT(compared().warnings(), IsEmpty());
+  EXPECT_EQ(compared().gate(), v1::OUTCOME_PASS);
+  for (v1::Report& report : reports) report.mutable_hosts(1)->mutable_mount()->set_direct(false);
+  const std::string memory =
+      ": the reads of beta went through the page cache, and may show the host's memory in place of the storage";
+  EXPECT_THAT(Strings(compared().warnings()), ElementsAre("A" + memory, "B" + memory));
+  EXPECT_THAT(Strings(compared().undecided()), ElementsAre("A" + memory, "B" + memory));
+  EXPECT_EQ(compared().gate(), v1::OUTCOME_INCONCLUSIVE);
+  // Writes reach the storage through the page cache, too.
+  for (v1::Report& report : reports) report.mutable_plan()->set_read_percent(0);
+  EXPECT_THAT(compared().warnings(), IsEmpty());
+  EXPECT_EQ(compared().gate(), v1::OUTCOME_PASS);
+}
+
+TEST(Comparable, AnotherShareOfReadsOrOrderOfBlocksIsRefusedUnlessStated) {
+  const v1::Report report = Simulated(1, 1);
+  const std::string id = report.run().id();
+  v1::Report more = report;
+  more.mutable_plan()->set_read_percent(30);
+  EXPECT_EQ(Refusal(report, more),
+            absl::StrCat("not comparable: percentage of reads (--read-percent): 0 in run-", id, ", 30 in run-", id,
+                         "; reads and writes take turns, so that each has less time the more the other has; if that "
+                         "is what you compare, pass --differs read-percent"));
+  v1::Report random = report;
+  random.mutable_plan()->set_access(v1::ACCESS_RANDOM);
+  EXPECT_EQ(Refusal(report, random),
+            absl::StrCat("not comparable: order of blocks (--access): sequential in run-", id, ", random in run-", id,
+                         "; the same storage is faster or slower where blocks come in another order; if that is what "
+                         "you compare, pass --differs access"));
+  CompareSettings settings = Quick();
+  settings.differs = {"access"};
+  const v1::Comparison stated = Compared({Side({report}), Side({random})}, settings);
+  ASSERT_EQ(stated.differences_size(), 1);
+  EXPECT_EQ(stated.differences(0).what(), "--access");
+  EXPECT_THAT(Strings(stated.differences(0).values()), ElementsAre("sequential", "random"));
+  EXPECT_THAT(std::string(Compare({Side({report, random}), Side({report})}, settings).status().message()),
+              HasSubstr("make them sides of their own"));
+}
+
+TEST(Comparable, SeedsOfReadsMayDiffer) {
+  v1::Report first = Simulated(1, 1);
+  first.mutable_plan()->set_read_percent(30);
+  first.mutable_plan()->set_access(v1::ACCESS_RANDOM);
+  first.mutable_plan()->set_seed(7);
+  v1::Report second = first;
+  second.mutable_plan()->set_seed(8);
+  EXPECT_EQ(Refusal(first, second), "no refusal");
+}
+
+TEST(Comparable, ARunOfAVersionWithoutReadsWroteInSequence) {
+  v1::Report second = Simulated(1, 2);
+  second.mutable_plan()->set_read_percent(0);
+  second.mutable_plan()->set_access(v1::ACCESS_SEQUENTIAL);
+  EXPECT_THAT(Compared({Side({Simulated(1, 1)}), Side({second})}).differences(), IsEmpty());
+}
+
 TEST(Comparable, MoreStepsThanARunCanHaveAreRefused) {
   v1::Report many = Simulated(1, 1);
   while (many.steps_size() <= 10'000) many.add_steps()->set_block_size_bytes(static_cast<uint64_t>(many.steps_size()));

@@ -1,4 +1,4 @@
-// Comparing the parts of a write.
+// Comparing the parts of a write, and the reads beside the writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -301,6 +301,169 @@ TEST(ComparedParts, AreServiceTimesAlsoWhereTheWritesHaveResponseTimes) {
               expected.block_sizes(0).operations(i).sides(0).SerializeAsString());
   }
   EXPECT_THAT(RenderCompareText(comparison), AllOf(HasSubstr("response time in "), HasSubstr("sync in ")));
+}
+
+// Report of a mixed run, whose reads have the figures of the writes of `reads`.
+v1::Report WithReads(v1::Report report, const v1::Report& reads) {
+  report.mutable_plan()->set_read_percent(40);
+  for (int i = 0; i < report.steps_size(); ++i) {
+    const v1::StepReport& from = reads.steps(i);
+    v1::OperationReport& operation = *report.mutable_steps(i)->add_operations();
+    operation.set_name("read");
+    for (const v1::ScopeReport& scope : from.scopes()) {
+      v1::OperationScopeReport& own = *operation.add_scopes();
+      own.set_kind(scope.kind());
+      *own.mutable_latency() = scope.latency();
+      own.mutable_throughput()->set_count(scope.writes());
+      own.mutable_throughput()->set_bytes(scope.bytes());
+      own.mutable_throughput()->set_iops(scope.iops());
+      own.mutable_throughput()->set_mb_per_second(scope.mb_per_second());
+    }
+    *operation.mutable_series() = from.series();
+  }
+  return report;
+}
+
+// Two sides with equal writes. On A reads are five times as fast as writes; on B they take a fifth longer than on A.
+std::vector<SideInput> SidesWithReads() {
+  return {Side({WithReads(Simulated(1, 1), Simulated(0.2, 3))}),
+          Side({WithReads(Simulated(1, 2), Simulated(0.24, 4))})};
+}
+
+TEST(ComparedReads, AreAnOperationOfTheirOwnWithRates) {
+  const v1::Comparison comparison = Compared(SidesWithReads());
+  EXPECT_THAT(comparison.headline(),
+              AllOf(StartsWith("B shows no significant difference from A"), Not(HasSubstr("read"))));
+  EXPECT_EQ(comparison.tests(), 14U) << "at each block size five of the writes, IO/s and the mean of the reads";
+  ASSERT_EQ(comparison.block_sizes_size(), 2);
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 1);
+  EXPECT_EQ(comparison.block_sizes(0).operations(0).name(), "read");
+  const v1::PairComparison& reads = comparison.block_sizes(0).operations(0).pairs(0);
+  EXPECT_THAT(FiguresOf(reads), ElementsAre(v1::FIGURE_IOPS, v1::FIGURE_MB_PER_SECOND, v1::FIGURE_AVG, v1::FIGURE_P50,
+                                            v1::FIGURE_P99, v1::FIGURE_P99_9, v1::FIGURE_MAX));
+  const v1::ComparedRow& iops = FirstRow(reads, v1::FIGURE_IOPS);
+  EXPECT_NEAR(iops.first(), 10'000, 500) << "of the reads, not of the 2,000 writes";
+  EXPECT_NEAR(iops.ratio(), 0.2 / 0.24, 0.05);
+  EXPECT_EQ(iops.finding(), v1::FINDING_WORSE);
+  const v1::ComparedRow& megabytes = FirstRow(reads, v1::FIGURE_MB_PER_SECOND);
+  EXPECT_NEAR(megabytes.first(), iops.first() * 4'096 / 1e6, 1e-6);
+  EXPECT_EQ(megabytes.finding(), v1::FINDING_WORSE);
+  EXPECT_EQ(FirstRow(reads, v1::FIGURE_AVG).finding(), v1::FINDING_WORSE);
+  EXPECT_EQ(FirstRow(reads, v1::FIGURE_P99).finding(), v1::FINDING_NOT_TESTED);
+  EXPECT_EQ(FirstRow(reads, v1::FIGURE_P99).reason(), "A: reports have no distributions of reads by second");
+  EXPECT_EQ(FirstRow(reads, v1::FIGURE_MAX).reason(), "a single read");
+  EXPECT_THAT(reads.summary(),
+              AllOf(StartsWith("B completes "), HasSubstr(" fewer reads per second than A"),
+                    HasSubstr("Reads are slower on B: mean by "), Not(HasSubstr("write")), Not(HasSubstr("Write"))));
+}
+
+TEST(ComparedReads, AreInTheTextAndTheCsv) {
+  const v1::Comparison comparison = Compared(SidesWithReads());
+  EXPECT_THAT(RenderCompareText(comparison), AllOf(HasSubstr("write latency in ms"), HasSubstr("read latency in us")));
+  const std::string csv = RenderCompareCsv(comparison);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 2 * (7 + 7));
+  EXPECT_THAT(csv, AllOf(HasSubstr("\r\n4096,A,B,iops,"), HasSubstr("\r\n4096,A,B,read_iops,"),
+                         HasSubstr("\r\n4096,A,B,read_mb_per_second,"), HasSubstr("\r\n65536,A,B,read_p99_9,")));
+}
+
+TEST(ComparedReads, LeaveTheGateToTheWrites) {
+  CompareSettings settings = Quick();
+  settings.fail_if_slower = 0.1;
+  const v1::Report writes = Simulated(1, 1);
+  const v1::Comparison comparison =
+      Compared({Side({WithReads(writes, Simulated(0.2, 3))}), Side({WithReads(writes, Simulated(0.3, 4))})}, settings);
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 1);
+  const v1::ComparedRow& iops = FirstRow(comparison.block_sizes(0).operations(0).pairs(0), v1::FIGURE_IOPS);
+  EXPECT_EQ(iops.finding(), v1::FINDING_WORSE);
+  EXPECT_EQ(iops.gate(), v1::OUTCOME_UNSPECIFIED);
+  EXPECT_EQ(comparison.gate(), v1::OUTCOME_PASS) << comparison.gate_summary();
+}
+
+// 20 s with two writes and one read a second, and two reads in flight at the end. The blocks have several sizes.
+TEST(ComparedReads, RatesAreOfTheReadsThatCompletedAndOfTheirBytes) {
+  v1::Report report =
+      WithReads(SteadyReport("a", {4'096}, 20, {100'500, 201'000}), SteadyReport("r", {4'096}, 20, {50'000}));
+  v1::StepReport& step = *report.mutable_steps(0);
+  step.set_block_size_bytes(0);
+  step.mutable_scopes(0)->mutable_closing()->set_writes(1);
+  v1::OperationScopeReport& reads = *step.mutable_operations(0)->mutable_scopes(0);
+  reads.mutable_latency()->set_count(22);
+  reads.mutable_throughput()->set_bytes(20 * 22'528);
+  for (const bool rated : {false, true}) {
+    std::vector<SideInput> sides = {Side({rated ? Rated(report) : report}), Side({rated ? Rated(report) : report})};
+    UseResponseTimes(sides);
+    const v1::Comparison comparison = Compared(sides);
+    ASSERT_EQ(comparison.response_times(), rated);
+    ASSERT_EQ(comparison.block_sizes(0).operations_size(), 1);
+    const v1::RunFigures& figures = comparison.block_sizes(0).operations(0).sides(0).runs(0);
+    EXPECT_EQ(figures.writes(), 20U);
+    EXPECT_EQ(figures.closing_writes(), 2U);
+    EXPECT_DOUBLE_EQ(figures.iops(), 1);
+    EXPECT_DOUBLE_EQ(figures.mb_per_second(), 0.022528);
+  }
+}
+
+TEST(ComparedReads, ThatNotEveryRunMeasuredAreNamedAndTheWritesCompared) {
+  CompareSettings settings = Quick();
+  settings.differs = {"read-percent"};
+  const v1::Report mix = WithReads(Simulated(1, 1), Simulated(0.2, 3));
+  const v1::Comparison comparison = Compared({Side({mix}), Side({Simulated(1, 2)})}, settings);
+  ASSERT_EQ(comparison.block_sizes_size(), 2);
+  EXPECT_EQ(comparison.block_sizes(0).operations_size(), 0);
+  EXPECT_EQ(comparison.block_sizes(0).pairs(0).rows_size(), 7);
+  ASSERT_EQ(comparison.differences_size(), 1) << "reads are no part of a write";
+  EXPECT_EQ(comparison.differences(0).what(), "--read-percent");
+  EXPECT_THAT(Strings(comparison.differences(0).values()), ElementsAre("40", "0"));
+  EXPECT_THAT(Strings(comparison.limits()), Contains("Reads are not compared, because not every run measured them."));
+
+  v1::Report without = mix;
+  without.mutable_steps(0)->mutable_operations(0)->mutable_scopes(0)->mutable_latency()->set_count(0);
+  const v1::Comparison at_one_size = Compared({Side({mix}), Side({without})});
+  EXPECT_EQ(at_one_size.block_sizes(0).operations_size(), 0);
+  EXPECT_EQ(at_one_size.block_sizes(1).operations_size(), 1);
+  EXPECT_THAT(Strings(at_one_size.limits()),
+              Contains("Reads are not compared at 4 KiB, because not every run measured them."));
+}
+
+TEST(ComparedReads, AreServiceTimesAlsoWhereTheWritesHaveResponseTimes) {
+  std::vector<SideInput> sides = SidesWithReads();
+  const v1::Comparison expected = Compared(sides);
+  for (SideInput& side : sides) {
+    v1::Report& report = side.runs.front().report;
+    report = Rated(report);
+    report.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
+  }
+  UseResponseTimes(sides);
+  const v1::Comparison comparison = Compared(sides);
+  ASSERT_EQ(comparison.block_sizes(0).operations_size(), 1);
+  EXPECT_EQ(comparison.block_sizes(0).operations(0).sides(0).SerializeAsString(),
+            expected.block_sizes(0).operations(0).sides(0).SerializeAsString());
+  EXPECT_THAT(RenderCompareText(comparison),
+              AllOf(HasSubstr("write response time in "), HasSubstr("read latency in ")));
+  EXPECT_THAT(Strings(comparison.limits()),
+              Contains("Open loop (fixed rate): latencies are response times, from a write's scheduled start to its "
+                       "end; --times service compares the times of the write call. The times of reads are service "
+                       "times in any case."));
+}
+
+TEST(ComparedReads, ThatAreAllOperationsAreNeverCalledWrites) {
+  std::vector<SideInput> sides = {Side({Rated(Simulated(1, 1))}), Side({Rated(Simulated(1.2, 2))})};
+  for (SideInput& side : sides) {
+    v1::Report& report = side.runs.front().report;
+    report.mutable_plan()->set_read_percent(100);
+    report.mutable_hosts(0)->mutable_workload()->set_rate_per_second(100);
+  }
+  UseResponseTimes(sides);
+  const v1::Comparison comparison = Compared(sides);
+  EXPECT_THAT(comparison.headline(), HasSubstr(" fewer reads per second, "));
+  EXPECT_THAT(comparison.block_sizes(0).pairs(0).summary(), HasSubstr("Reads are slower on B: "));
+  EXPECT_THAT(
+      Strings(comparison.limits()),
+      Contains("Open loop (fixed rate): latencies are response times, from a read's scheduled start to its end; "
+               "--times service compares the times of the read call."));
+  EXPECT_THAT(RenderCompareText(comparison), AllOf(Not(HasSubstr("write")), Not(HasSubstr("Write"))));
+  EXPECT_THAT(RenderCompareCsv(comparison), AllOf(HasSubstr("a single read\r\n"), Not(HasSubstr("write"))));
+  EXPECT_THAT(ComparePageData(sides, comparison), HasSubstr("\"plan\":{\"read_percent\":100}"));
 }
 
 }  // namespace

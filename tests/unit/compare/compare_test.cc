@@ -335,7 +335,7 @@ TEST(CompareHeadline, SaysWhereNothingCouldBeDetectedAndWhyNothingWasDecided) {
     for (v1::ComparedRow& row : *pair.mutable_rows()) row.set_finding(v1::FINDING_NOT_CLEAR);
   }
   EXPECT_EQ(
-      HeadlineInWords(comparison),
+      HeadlineInWords(comparison, "writes"),
       "B shows no significant difference from A at all 2 block sizes (too noisy to detect even half or double the "
       "IO/s or p99).");
   for (v1::BlockSizeComparison& block_size : *comparison.mutable_block_sizes()) {
@@ -344,7 +344,7 @@ TEST(CompareHeadline, SaysWhereNothingCouldBeDetectedAndWhyNothingWasDecided) {
       row.set_reason("the load generator of B may be CPU-bound");
     }
   }
-  EXPECT_EQ(HeadlineInWords(comparison),
+  EXPECT_EQ(HeadlineInWords(comparison, "writes"),
             "B is undecided against A at all 2 block sizes (the load generator of B may be CPU-bound).");
 }
 
@@ -385,7 +385,8 @@ TEST(CompareResponseTimes, AreComparedWhereAllRunsHaveThem) {
   const v1::Comparison comparison = Compared(sides);
   EXPECT_TRUE(comparison.response_times());
   const v1::RunFigures& figures = comparison.block_sizes(0).sides(0).runs(0);
-  const v1::RunFigures& before = Compared({Side({plain}), Side({Simulated(1.2, 2)})}).block_sizes(0).sides(0).runs(0);
+  const v1::Comparison of_plain = Compared({Side({plain}), Side({Simulated(1.2, 2)})});
+  const v1::RunFigures& before = of_plain.block_sizes(0).sides(0).runs(0);
   EXPECT_NEAR(figures.avg_ns(), 3 * before.avg_ns(), 1e-6 * before.avg_ns());
   EXPECT_EQ(figures.writes(), before.writes()) << "what was not issued is no throughput";
   EXPECT_EQ(figures.iops(), before.iops());

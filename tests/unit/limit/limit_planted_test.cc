@@ -409,6 +409,112 @@ TEST(LimitPlanted, NoLoadMeetsACriterionOfAPartThatWasNotMeasured) {
   EXPECT_NE(report.verdict().outcome(), v1::OUTCOME_PASS);
 }
 
+// Search with three writers on a server that takes 0.3 ms for a write and 0.1 ms for a read. `percent` of the
+// operations read.
+SimulatedSearch ThreeWritersThatRead(uint32_t percent, const std::string& criterion) {
+  SimulatedSearch search = ThreeWriters();
+  search.plan = SearchPlan(criterion);
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  search.plan.set_read_percent(percent);
+  return search;
+}
+
+// At full speed the server takes 0.22 ms per operation on average, and each writer has every third operation.
+TEST(LimitPlanted, TheLoadOfAMixedRunCountsItsReadsAndItsWrites) {
+  const v1::Report report = RunSearch(ThreeWritersThatRead(40, "p99<2ms"));
+  const v1::LimitReport& limit = report.limit();
+  EXPECT_NEAR(limit.maximum(), 1e9 / (3 * 220'000), 20);
+  EXPECT_TRUE(limit.held());
+  EXPECT_NEAR(limit.iops(), 3 * limit.limit(), 0.03 * limit.iops());
+  for (const v1::StepReport& step : report.steps()) {
+    ASSERT_EQ(step.operations_size(), 1) << "step " << step.number() << " reads, too";
+    EXPECT_EQ(step.operations(0).name(), "read");
+  }
+  EXPECT_THAT(limit.cause_text(), HasSubstr(" operations/s per queue manager (step "));
+}
+
+// The share of the reads that take longer than `limit_ns` at a rate in the long run.
+double ReadsBeyond(const SimulatedQueue& queue, double rate_per_second, int64_t limit_ns) {
+  double count = 0;
+  double beyond = 0;
+  for (const SimulatedWriter& writer : RunQueue(queue, rate_per_second, kNsPerSecond, 600 * kNsPerSecond, 4711)) {
+    count += static_cast<double>(writer.read_response_ns.size());
+    for (const int64_t read_ns : writer.read_response_ns) beyond += read_ns > limit_ns ? 1 : 0;
+  }
+  return beyond / count;
+}
+
+TEST(LimitPlanted, SlowReadsLimitAMixedRunWhoseWritesHaveRoom) {
+  SimulatedSearch search = ThreeWritersThatRead(40, "p99<4ms");
+  search.plan.add_criteria("read_p99<2ms");
+  const v1::LimitReport limit = RunSearch(search).limit();
+  ASSERT_GT(limit.limit(), 0);
+  ASSERT_TRUE(limit.has_exceeded_at());
+  search.queue.read_percent = 40;
+  EXPECT_LE(ReadsBeyond(search.queue, limit.limit(), 2'000'000), 0.012);
+  EXPECT_GE(ReadsBeyond(search.queue, limit.exceeded_at(), 2'000'000), 0.008);
+  const v1::LimitPoint* const check = Last(limit, v1::STEP_PURPOSE_CHECK);
+  ASSERT_NE(check, nullptr);
+  EXPECT_EQ(check->criterion(), "read_p99<2ms");
+  EXPECT_EQ(check->confidence().criterion(), "read_p99<2ms");
+}
+
+TEST(LimitPlanted, ASearchOfReadsAloneFindsWhatOneOfAsLongWritesFinds) {
+  const v1::LimitReport of_writes = RunSearch(ThreeWriters()).limit();
+  SimulatedSearch search = ThreeWritersThatRead(100, "p99<2ms");
+  search.queue.read_ns = search.queue.service_ns;
+  const v1::Report report = RunSearch(search);
+  const v1::LimitReport& limit = report.limit();
+  EXPECT_EQ(limit.limit(), of_writes.limit());
+  EXPECT_EQ(limit.maximum(), of_writes.maximum());
+  EXPECT_EQ(limit.iops(), of_writes.iops());
+  EXPECT_EQ(limit.points_size(), of_writes.points_size());
+  for (const v1::StepReport& step : report.steps()) EXPECT_EQ(step.operations_size(), 0);
+  EXPECT_THAT(of_writes.cause_text(), HasSubstr(" writes/s per queue manager (step "));
+  EXPECT_THAT(limit.cause_text(), HasSubstr(" reads/s per queue manager (step "));
+}
+
+TEST(LimitPlanted, AHostThatStartsReadsLateIsInTheWayOfAMixedRun) {
+  SimulatedSearch search;
+  search.queue = {1, 1'000'000};
+  search.queue.read_ns = 1'000'000;
+  search.plan = SearchPlan("read_p99<50ms");
+  search.plan.set_read_percent(50);
+  search.plan.set_duration_ns(10 * kNsPerSecond);
+  search.plan.mutable_limit()->set_budget_ns(240 * kNsPerSecond);
+  search.generator_rate = 150;
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(report.limit().cause(), v1::LIMIT_CAUSE_LOAD_GENERATOR) << report.limit().cause_text();
+  ASSERT_FALSE(report.verdict().reasons().empty());
+  EXPECT_THAT(report.verdict().reasons(0), HasSubstr("its writers started operations up to 100.0 ms late"));
+}
+
+// After each overload the writes are fast again at once, and the reads in the third probe.
+TEST(LimitPlanted, AMixedRunHasRecoveredWhenItsReadsHave) {
+  for (const bool enough : {true, false}) {
+    SimulatedSearch search = ThreeWritersThatRead(enough ? 40 : 10, "p99<2ms");
+    std::vector<v1::StepPurpose> purposes;
+    search.plant = [&purposes, slow = 0](v1::StepReport& report) mutable {
+      purposes.push_back(report.purpose());
+      if (report.purpose() != v1::STEP_PURPOSE_PROBE) {
+        slow = 2;
+      } else if (slow-- > 0) {
+        for (v1::OperationScopeReport& scope : *report.mutable_operations(0)->mutable_scopes()) {
+          scope.mutable_response()->set_p50_ns(90 * kNsPerMs);
+        }
+      }
+    };
+    RunSearch(search);
+    ASSERT_GT(purposes.size(), 5U);
+    ASSERT_EQ(purposes[1], v1::STEP_PURPOSE_MAXIMUM);
+    // Two probes show that the second one is not faster than the first.
+    const auto next = std::find_if(purposes.begin() + 2, purposes.end(),
+                                   [](v1::StepPurpose one) { return one != v1::STEP_PURPOSE_PROBE; });
+    EXPECT_EQ(next - purposes.begin() - 2, enough ? 4 : 2);
+  }
+}
+
 // What a search of an older version measured is what its report shows; its journal has no check, nor is one missed.
 TEST(LimitPlanted, ASearchOfAnOlderVersionKeepsItsPassWithoutACheck) {
   SimulatedSearch search = ThreeWriters();

@@ -290,6 +290,26 @@ TEST(LimitReport, TheCauseOfSlowSyncsIsReadFromTheSyncs) {
   EXPECT_THAT(path.limit().cause_text(), HasSubstr("node3 has a sync_p99 of 5.000 ms"));
 }
 
+// The reads' service times, and the writes, are the same on all hosts.
+TEST(LimitReport, TheCauseOfSlowReadsIsReadFromWhatTheirCallersFelt) {
+  SimulatedSearch search = ThreeHosts();
+  search.plan = SearchPlan("read_p99<2ms");
+  search.plan.set_read_percent(40);
+  const v1::Report storage = RunSearch(search);
+  EXPECT_EQ(storage.limit().cause(), v1::LIMIT_CAUSE_STORAGE) << storage.limit().cause_text();
+  EXPECT_THAT(storage.limit().cause_text(), HasSubstr("all 3 hosts are affected, read_p99 from "));
+  search.plant = [](v1::StepReport& report) {
+    for (v1::OperationScopeReport& scope : *report.mutable_operations(0)->mutable_scopes()) {
+      if (!scope.has_response() || scope.kind() != v1::SCOPE_KIND_HOST) continue;
+      scope.mutable_response()->set_p99_ns(scope.host() == "node3" ? 5'000'000U : 100'000U);
+    }
+  };
+  const v1::Report path = RunSearch(search);
+  EXPECT_EQ(path.limit().cause(), v1::LIMIT_CAUSE_HOST_PATH) << path.limit().cause_text();
+  EXPECT_EQ(path.limit().host(), "node3");
+  EXPECT_THAT(path.limit().cause_text(), HasSubstr("node3 has a read_p99 of 5.000 ms"));
+}
+
 TEST(LimitReport, HostsWithoutASyncBehindEachWriteAreNotComparedByIt) {
   SimulatedSearch search = SlowSyncs([](v1::OperationScopeReport& /*scope*/) {});
   for (const int hosts : {1, 2}) {

@@ -180,6 +180,18 @@ TEST(LimitSearch, PointsOfTheCurveAreAsLongAsTheirP99Needs) {
   }
 }
 
+TEST(LimitSearch, PointsOfAMixedRunsCurveAreAsLongAsP99OfTheirShareNeeds) {
+  LimitSearch::Options options = Options();
+  options.curve_share = 0.25;
+  LimitSearch search(options);
+  const std::vector<LimitStep> steps = Search(search, UpTo(480));
+  EXPECT_GE(Count(steps, v1::STEP_PURPOSE_CURVE), 1U);
+  for (const LimitStep& step : steps) {
+    if (step.purpose != v1::STEP_PURPOSE_CURVE) continue;
+    EXPECT_GE(static_cast<double>(step.duration_ns), std::min(80.0, 4000 / step.load) * kSecond) << step.load;
+  }
+}
+
 TEST(LimitSearch, MeasuresAnUndecidedLoadAgainForTwiceAsLongEachTime) {
   LimitSearch search(Options());
   // Near the limit a step decides only when it is long enough.

@@ -50,6 +50,9 @@ std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_p
   std::mt19937_64 random_pauses(~seed);
   std::exponential_distribution<double> until_pause(1 / std::max(static_cast<double>(queue.pause_every_ns), 1.0));
   double pause_at_ns = queue.pause_every_ns > 0 ? until_pause(random_pauses) : INFINITY;
+  // Reads have a generator of their own, too.
+  std::mt19937_64 random_reads(seed + 1'000'003);
+  std::uniform_int_distribution<uint32_t> percent(0, 99);
   while (true) {
     const auto [issued_ns, number] = issues.top();
     issues.pop();
@@ -58,12 +61,15 @@ std::vector<SimulatedWriter> RunQueue(const SimulatedQueue& queue, double rate_p
     for (; pause_at_ns <= std::max(server_free_ns, issued_ns); pause_at_ns += until_pause(random_pauses)) {
       server_free_ns = std::max(server_free_ns, pause_at_ns) + static_cast<double>(queue.pause_ns);
     }
-    server_free_ns = std::max(server_free_ns, issued_ns) + static_cast<double>(queue.service_ns);
+    const bool reads = queue.read_percent > 0 && percent(random_reads) < queue.read_percent;
+    server_free_ns =
+        std::max(server_free_ns, issued_ns) + static_cast<double>(reads ? queue.read_ns : queue.service_ns);
     writer.free_ns = server_free_ns;
     SimulatedWriter& result = results[number];
     if (writer.due_ns >= static_cast<double>(warmup_ns) && writer.due_ns < end_ns) {
-      result.response_ns.push_back(std::llround(server_free_ns - writer.due_ns));
-      result.sync_ns.push_back(std::llround(server_free_ns - issued_ns) - queue.write_call_ns);
+      const bool beside = reads && queue.read_percent < kOnlyReads;
+      (beside ? result.read_response_ns : result.response_ns).push_back(std::llround(server_free_ns - writer.due_ns));
+      if (!reads) result.sync_ns.push_back(std::llround(server_free_ns - issued_ns) - queue.write_call_ns);
       if (server_free_ns > end_ns) ++result.late;
     }
     issue(number);
@@ -135,12 +141,12 @@ namespace {
 
 constexpr size_t kLateOf = 10;
 
-// Every tenth write late by so much.
-void StartLate(int64_t delay_ns, SimulatedWriter& writer) {
-  for (size_t i = 0; i < writer.response_ns.size(); i += kLateOf) writer.response_ns[i] += delay_ns;
+// Makes every tenth operation start `delay_ns` late.
+void StartLate(int64_t delay_ns, std::vector<int64_t>& response_ns) {
+  for (size_t i = 0; i < response_ns.size(); i += kLateOf) response_ns[i] += delay_ns;
 }
 
-// What an agent reports of so many writes of which every tenth was late.
+// Sets what an agent reports of `writes` operations of which every tenth started late.
 void SetStartDelay(int64_t delay_ns, size_t writes, v1::StartDelay& delay) {
   delay.set_max_ns(static_cast<uint64_t>(delay_ns));
   delay.set_late_writes((writes + kLateOf - 1) / kLateOf);
@@ -155,7 +161,7 @@ ScopeSums SumsOf(const SimulatedWriter& writer, double rate_per_second, int64_t 
   if (rate_per_second <= 0) return sums;
   sums.response.Merge(sums.latency);
   sums.asked_iops = rate_per_second;
-  sums.rate_due = writer.response_ns.size();
+  sums.rate_due = writer.response_ns.size() + writer.read_response_ns.size();
   sums.rate_completed = sums.rate_due - writer.late;
   sums.rate_open = writer.late > 0 ? 1 : 0;
   sums.rate_held = static_cast<double>(sums.rate_completed) >= 0.99 * static_cast<double>(sums.rate_due);
@@ -236,6 +242,64 @@ void AddPart(const v1::LogStep& step, uint32_t place, const SimulatedQueue& queu
   }
 }
 
+// Adds the reads beside the writes to the report, and gives them to judge and analysis. `place`: that of the read in
+// the step's list of operations.
+void AddReads(const v1::LogStep& step, uint32_t place, int64_t late_ns, const SimulatedQueue& queue,
+              const std::vector<SimulatedWriter>& results, v1::StepReport& report, Judge& judge,
+              LimitAnalysis& analysis) {
+  v1::OperationReport& operation = *report.add_operations();
+  operation.set_name(kReadName);
+  const bool paced = step.rate_per_second() > 0;
+  const SecondExtremes extremes;
+  const auto add_scope = [&](v1::ScopeKind kind, const std::string& host, const ScopeSums& sums) {
+    v1::ScopeReport judged = MakeScopeReport(sums, extremes.seconds);
+    judged.set_kind(kind);
+    judged.set_host(host);
+    if (kind == v1::SCOPE_KIND_QM) judged.set_qm(1);
+    v1::OperationScopeReport& scope = *operation.add_scopes();
+    scope.set_kind(kind);
+    scope.set_host(host);
+    scope.set_qm(judged.qm());
+    *scope.mutable_latency() = judged.latency();
+    scope.mutable_throughput()->set_count(judged.writes());
+    scope.mutable_throughput()->set_iops(judged.iops());
+    if (paced) *scope.mutable_response() = judged.rate().response();
+    Histogram both;
+    judge.Observe(report.number(), step.block_size_bytes(),
+                  {judged, sums, FeltLatency(sums, both), extremes, false, operation.name()});
+  };
+  ScopeSums cluster;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::vector<int64_t>& times_ns = results[i].read_response_ns;
+    ScopeSums sums;
+    sums.measured_ns = step.duration_ns();
+    sums.whole_ns = step.duration_ns();
+    for (const int64_t time_ns : times_ns) sums.latency.Record(static_cast<uint64_t>(time_ns));
+    if (paced) {
+      sums.response.Merge(sums.latency);
+      sums.asked_iops = step.rate_per_second();
+    }
+    if (late_ns > 0) {
+      // The reads themselves were prompt.
+      sums.latency = Histogram();
+      sums.latency.RecordN(static_cast<uint64_t>(queue.read_ns), times_ns.size());
+      SetStartDelay(late_ns, times_ns.size(), sums.start_delay);
+    }
+    for (const v1::ScopeKind kind : {v1::SCOPE_KIND_QM, v1::SCOPE_KIND_HOST}) {
+      add_scope(kind, absl::StrCat("node", i + 1), sums);
+    }
+    cluster.Merge(sums);
+    const bool one_host = step.qm() > 0;
+    const auto writer = static_cast<uint32_t>(i);
+    for (v1::Frame& frame :
+         FramesOf(times_ns, one_host ? writer + 1 : 1, report.number() - 1, paced, step.duration_ns(), late_ns)) {
+      frame.set_operation(place);
+      analysis.OnFrame(one_host ? 0 : writer, frame, operation.name());
+    }
+  }
+  add_scope(v1::SCOPE_KIND_CLUSTER, "", cluster);
+}
+
 // One step's report, and what the judge makes of it.
 v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, uint32_t number, Judge& judge,
                        LimitAnalysis& analysis) {
@@ -249,17 +313,20 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
   if (step.qm() > 0) report.set_queue_managers(step.qm());
   SimulatedQueue queue = search.queue;
   if (step.qm() > 0) queue.writers = step.qm();
+  queue.read_percent = step.read_percent();
   search.change(number, queue);
   auto results =
       RunQueue(queue, step.rate_per_second(), step.warmup_ns(), step.duration_ns(), search.seed * 1000 + number);
   const bool late = search.generator_rate > 0 && step.rate_per_second() > search.generator_rate;
   const int64_t late_ns = late ? search.start_delay_ns : 0;
-  for (SimulatedWriter& writer : results) StartLate(late_ns, writer);
+  const std::optional<uint32_t> read_place = ReadOperationOf(step);
+  const bool mix = read_place && *read_place != kMainOperation;
+  for (SimulatedWriter& writer : results) StartLate(late_ns, mix ? writer.read_response_ns : writer.response_ns);
   const SecondExtremes extremes;
   ScopeSums cluster;
   for (size_t i = 0; i < results.size(); ++i) {
     ScopeSums sums = SumsOf(results[i], step.rate_per_second(), step.duration_ns());
-    if (late) {
+    if (late && !mix) {
       // The writes themselves were prompt.
       sums.latency = Histogram();
       sums.latency.RecordN(static_cast<uint64_t>(queue.service_ns), results[i].response_ns.size());
@@ -279,12 +346,16 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     const auto writer = static_cast<uint32_t>(i);
     const bool one_host = step.qm() > 0;
     for (const v1::Frame& frame : FramesOf(results[i].response_ns, one_host ? writer + 1 : 1, number - 1,
-                                           step.rate_per_second() > 0, step.duration_ns(), late_ns)) {
+                                           step.rate_per_second() > 0, step.duration_ns(), mix ? 0 : late_ns)) {
       analysis.OnFrame(one_host ? 0 : writer, frame, "");
     }
   }
   for (uint32_t place = 1; place < static_cast<uint32_t>(step.operations_size()); ++place) {
-    AddPart(step, place, queue, results, report, judge, analysis);
+    if (place == read_place) {
+      AddReads(step, place, late_ns, queue, results, report, judge, analysis);
+    } else {
+      AddPart(step, place, queue, results, report, judge, analysis);
+    }
   }
   v1::ScopeReport& scope = *report.add_scopes();
   scope = MakeScopeReport(cluster, extremes.seconds);

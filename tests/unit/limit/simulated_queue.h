@@ -1,4 +1,4 @@
-// Serial writers on one server that serves their writes in turn, in virtual time, and a search over them.
+// Serial writers on one server that serves their writes and reads in turn, in virtual time, and a search over them.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,19 @@ struct SimulatedQueue {
   int64_t pause_ns = 0;
   // Less than service_ns.
   int64_t write_call_ns = 50'000;
+  // Percentage of each writer's operations that read, at random; the server takes `read_ns` for each.
+  uint32_t read_percent = 0;
+  int64_t read_ns = 100'000;
 };
 
-// One writer's step: response times from the scheduled start (service times in a closed loop), of the writes that were
+// A writer's step: response times from the scheduled start (service times in a closed loop) of the operations that were
 // due in the step.
 struct SimulatedWriter {
+  // Times of the writes, or of the reads where all operations read.
   std::vector<int64_t> response_ns;
-  // Of those, how many ended after the step.
+  // Times of the reads beside the writes.
+  std::vector<int64_t> read_response_ns;
+  // Operations that ended after the step.
   uint64_t late = 0;
   // How long the sync of each of these writes took.
   std::vector<int64_t> sync_ns;
@@ -59,7 +65,7 @@ struct SimulatedSearch {
   // Changes the storage before the step of that number, from 1.
   std::function<void(uint32_t number, SimulatedQueue& queue)> change = [](uint32_t /*number*/,
                                                                           SimulatedQueue& /*queue*/) {};
-  // Above this rate, writers start every tenth write late by so much; 0: never.
+  // Above this rate, writers start every tenth write start_delay_ns late, in a mixed run every tenth read; 0: never.
   double generator_rate = 0;
   int64_t start_delay_ns = 100'000'000;
   // Changes a step's report before it is judged: what was planted.

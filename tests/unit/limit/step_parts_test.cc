@@ -115,6 +115,18 @@ TEST(StepParts, AFrameCountsForTheCriteriaOfItsOperationAlone) {
   }
 }
 
+// All reads took 0.5 ms, and 40 of 100 waited for their start.
+TEST(StepParts, ReadsBesideWritesCountByWhatTheirCallersFelt) {
+  StepParts parts = PartsFor("read_p50<2ms");
+  v1::Frame reads = Frame(0, 100, 0);
+  *reads.mutable_response() = Frame(0, 60, 40).latency();
+  parts.Add(1, reads, "read");
+  parts.Add(1, Frame(0, 0, 100), "");
+  const std::optional<StepFigure> share = parts.FigureOf("read_p50<2ms", kNsPerSecond, {});
+  ASSERT_TRUE(share);
+  EXPECT_DOUBLE_EQ(share->measured, 0.4);
+}
+
 TEST(StepParts, OnePartShowsNothingOfHowMuchAnAverageVaries) {
   StepParts parts = PartsFor("avg<2ms");
   parts.Add(1, Frame(0, 100, 0), "");
