@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/text.h"
 #include "controller/render/plain_text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/swept_load.h"
 
 namespace plimsoll {
@@ -59,7 +60,7 @@ std::string InFlightText(MonotonicNs now, const std::vector<std::unique_ptr<Host
     for (const v1::InFlight& write : host->in_flight) {
       const int64_t age_ns = host->clock.ToRemote(now.value) - write.since_ns();
       if (age_ns < kLongInFlightNs || ++writes > kWritesNamed) continue;
-      absl::StrAppend(&text, "  ", InOneWriteText(host->WriterName(write.qm()), age_ns));
+      absl::StrAppend(&text, "  ", InOneWriteText(host->WriterName(write.qm()), age_ns, write.read_percent()));
     }
   }
   if (writes > kWritesNamed) absl::StrAppend(&text, "  and ", writes - kWritesNamed, " more");
@@ -109,7 +110,8 @@ void LiveFeed::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>&
                                   "/", Seconds(settle_length_ns_), " before the first step (--settle)");
       break;
     case LivePhase::kDraining:
-      moment_.view.phase = absl::StrCat("stopping (", drain_reason_, "): waiting for the last writes");
+      moment_.view.phase = absl::StrCat("stopping (", drain_reason_, "): waiting for the last ",
+                                        AnyOperation(moment_.view.read_percent), "s");
       moment_.text = absl::StrCat(moment_.view.phase, InFlightText(now, hosts));
       Read(now, hosts, kPatienceNs);
       break;
@@ -137,6 +139,7 @@ void LiveFeed::StepStarts(uint32_t step, uint32_t steps, uint32_t round_steps, c
   moment_.now = now;
   moment_.view.outlook = std::exchange(outlook_, "");
   moment_.view.left_ns = left_ns_;
+  moment_.view.read_percent = spec.read_percent();
   moment_.view.now.step = step + 1;
   moment_.view.now.steps = steps;
   moment_.view.now.round_steps = round_steps;

@@ -159,7 +159,7 @@ void PlainLines::ShowSeconds(const LiveMoment& moment) {
   bool any_new = false;
   for (const LiveSecond& second : view.seconds) {
     if (second.number <= shown_second_) continue;
-    OnLine(SanitizeForTerminal(SecondLine(view.now, second)));
+    OnLine(SanitizeForTerminal(SecondLine(view.now, second, view.read_percent)));
     shown_second_ = second.number;
     any_new = true;
   }
@@ -167,7 +167,7 @@ void PlainLines::ShowSeconds(const LiveMoment& moment) {
   const int64_t begun_ns = view.now.elapsed_ns + view.now.warmup_ns;
   if (view.seconds.empty() && begun_ns >= 0 && begun_ns < kLongestWithoutLineNs) return;
   if (!any_new && moment.now < next_waiting_line_) return;
-  if (!any_new) OnLine(SanitizeForTerminal(WaitingLine(view.now)));
+  if (!any_new) OnLine(SanitizeForTerminal(WaitingLine(view.now, view.read_percent)));
   next_waiting_line_ = moment.now + (any_new ? kLongestWithoutLineNs : kNsPerSecond);
 }
 
@@ -204,7 +204,8 @@ void TerminalView::OnMoment(const std::shared_ptr<const LiveMoment>& moment) {
   if (screen_.shown()) Clear();
   const LiveView& view = moment->view;
   if (phase == LivePhase::kRunning) {
-    ShowInPlace(view.seconds.empty() ? WaitingLine(view.now) : SecondLine(view.now, view.seconds.back()));
+    ShowInPlace(view.seconds.empty() ? WaitingLine(view.now, view.read_percent)
+                                     : SecondLine(view.now, view.seconds.back(), view.read_percent));
   } else if (!moment->text.empty()) {
     ShowInPlace(moment->text);
   }
@@ -267,6 +268,15 @@ void IntervalView::OnBegin(Analyzer& analyzer) {
     MutexLock lock(mutex_);
     for (std::string& line : lines_.Add(row)) made_.push_back(std::move(line));
   });
+}
+
+void IntervalView::OnRecord(const v1::JournalRecord& record) {
+  // The first row comes later, with a frame.
+  if (record.has_run_begin()) {
+    MutexLock lock(mutex_);
+    lines_.SetReadPercent(record.run_begin().plan().read_percent());
+  }
+  Print();
 }
 
 void IntervalView::Print() {

@@ -123,7 +123,7 @@ class IntervalView final : public LiveObserver {
       : interval_ns_(interval_ns), print_(std::move(print)), lines_(interval_ns) {}
   // `analyzer` takes no record after the object's end.
   void OnBegin(Analyzer& analyzer) override;
-  void OnRecord(const v1::JournalRecord& /*record*/) override { Print(); }
+  void OnRecord(const v1::JournalRecord& record) override;
   void OnEnd() override { Print(); }
 
  private:

@@ -5,9 +5,8 @@
 plimsoll.columns = (() => {
   const {format} = plimsoll;
   const groups = JSON.parse(document.getElementById('columns').textContent);
-  for (const {title, help} of Object.values(groups).flat()) {
-    if (help) plimsoll.TERMS[title] = help;
-  }
+  const explained = Object.values(groups).flat().filter((column) => column.help);
+  for (const {title, help} of explained) plimsoll.TERMS[title] = help;
 
   const messageOf = (scope, path) =>
       (path === '' ? scope : path.split('.').reduce((message, name) => message && message[name], scope));
@@ -23,9 +22,11 @@ plimsoll.columns = (() => {
     return !('averaged_seconds' in message) || message.seconds > 0;
   };
 
+  // The time between writes includes that of reads beside them, which a scope has as `reading_ns`.
   const idle = (scope) => {
-    const all = scope.latency.sum_ns + scope.time_between_writes_ns;
-    return all > 0 ? format.fixed(100 * scope.time_between_writes_ns / all, 2) : format.DASH;
+    const {latency, time_between_writes_ns: between, reading_ns: reading = 0} = scope;
+    const all = latency.sum_ns + between;
+    return all > 0 ? format.fixed(100 * (between - reading) / all, 2) : format.DASH;
   };
 
   // `time`: how a latency is spelled; for plimsoll.table, which has a unit for all, itself.
@@ -54,7 +55,8 @@ plimsoll.columns = (() => {
   // Columns for plimsoll.table, and the cells of a scope's row.
   const table = (columns) => ({
     heads: columns.map((column) => ({
-                         title: column.title,
+                         title: plimsoll.words.all(column.title),
+                         help: column.help && plimsoll.words.all(column.help),
                          text: column.format === 'held',
                          time: column.format === 'latency' ? 'latency' : null
                        })),
@@ -63,6 +65,8 @@ plimsoll.columns = (() => {
 
   return {
     isKnown,
+    // Titles of the columns that plimsoll.TERMS explains.
+    titles: explained.map((column) => column.title),
     // The columns of a step's tables, by the names of their groups.
     of: (...names) => table(names.flatMap((name) => groups[name].filter((column) => column.table))),
     // The columns of a table with a row for each step.

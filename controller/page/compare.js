@@ -37,16 +37,19 @@ plimsoll.page = (() => {
       summary.limits(data), summary.method(data)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
-    document.getElementById('foot').append(
-        el('p', {class: 'soft'},
-           'MB is 10\u2076 bytes. Latency is ' +
-               (data.comparison.response_times ? 'the response time, from a write\u2019s scheduled start to its end' :
+    const has = (ofOperation) =>
+        data.comparison.block_sizes.some((one) => (one.operations || []).some(({name}) => ofOperation(name)));
+    document.getElementById('foot').append(el(
+        'p', {class: 'soft'},
+        'MB is 10\u2076 bytes. Latency is ' +
+            plimsoll.words.main(
+                data.comparison.response_times ? 'the response time, from a write\u2019s scheduled start to its end' :
                                                  'the time of the write call') +
-               (data.comparison.block_sizes.some((one) => (one.operations || []).length > 0) ?
-                    ' with its sync; the times of write_call and sync are service times' :
-                    '') +
-               '. Figures of several runs are their ',
-           plimsoll.term('geometric mean'), '. Point at a dotted word, or focus it, to see what it means.'));
+            (has((name) => name !== 'read') ? ' with its sync; the times of write_call and sync are service times' :
+                                              '') +
+            (has((name) => name === 'read') ? '; that of the reads is the time of the read call' : '') +
+            '. Figures of several runs are their ',
+        plimsoll.term('geometric mean'), '. Point at a dotted word, or focus it, to see what it means.'));
     for (const chart of sweep.charts) chart.draw();
     showBlock(data.blocks[0]);
   };

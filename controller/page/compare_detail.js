@@ -21,7 +21,7 @@ plimsoll.compareDetail = (() => {
   };
 
   // Each figure's ratio with its interval, on a logarithmic axis; what lies far outside is cut off at its edge. `part`
-  // names the part of a write; '' for the writes.
+  // names the part of a write, or the reads beside the writes; '' for the main operation.
   const ratios = (part, pair, first, minEffect) => {
     const whose = part === '' ? '' : ' of the ' + part;
     const rows = pair.rows.filter((row) => row.figure !== 'mb_per_second' && row.ratio > 0);
@@ -109,6 +109,8 @@ plimsoll.compareDetail = (() => {
                      run.effective_seconds > 0 ? format.fixed(run.autocorrelation, 2) : format.DASH,
                      run.block_length > 0 ? format.count(run.block_length) : format.DASH,
                      run.effective_seconds > 0 ? format.fixed(run.effective_seconds, 0) : format.DASH])));
+    const hasReads = model.quantities(block).some(({part}) => part === model.READS);
+    const count = hasReads ? 'operations' : plimsoll.words.main('writes');
     return plimsoll.section(
         'figures', 'Figures', parts,
         plimsoll.tableBehind(
@@ -116,7 +118,7 @@ plimsoll.compareDetail = (() => {
             () => plimsoll.table(
                 'Independent seconds of each run',
                 [
-                  {title: 'Run', head: true}, {title: 'writes'}, {title: 'whole seconds'}, {title: 'autocorrelation'},
+                  {title: 'Run', head: true}, {title: count}, {title: 'whole seconds'}, {title: 'autocorrelation'},
                   {title: 'block, s'}, {title: 'independent seconds'}
                 ],
                 runs)));
@@ -147,7 +149,7 @@ plimsoll.compareDetail = (() => {
       series: lines,
       log: log && !rate,
       height: 280,
-      yTitle: figure.name + (rate ? '' : ' of the writes in each second'),
+      yTitle: figure.name + (rate ? '' : plimsoll.words.main(' of the writes in each second')),
       yTick: rate ? format.shortCount : format.shortTime,
       yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''),
       nothing: 'The reports do not have this figure by second.',

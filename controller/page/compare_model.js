@@ -41,7 +41,9 @@ plimsoll.comparison = (() => {
       side.runs.length === 1 ? side.label : side.label + (side.label.length > 2 ? ' ' : '') + (at + 1);
 
   const read = () => {
-    const {comparison, title, figures, findings, block_sizes: packed} = plimsoll.readData();
+    const data = plimsoll.readData();
+    const {comparison, title, figures, findings, block_sizes: packed} = data;
+    plimsoll.useWordsOf(data);
     for (const one of figures) FIGURES[one.key] = {name: one.name, text: TEXTS[one.format]};
     for (const one of findings) FINDINGS[one.key] = one;
     const runs =
@@ -65,9 +67,15 @@ plimsoll.comparison = (() => {
     return {comparison, title, runs, blocks};
   };
 
-  // Returns what is compared at a block size: the writes (`part` is ''), then each part. Titles are unique.
+  // What is compared beside the main operation, as people read it: the reads, or a part of a write by its name.
+  const READS = 'reads';
+  const operationName = (operation) => (operation.name === 'read' ? READS : operation.name);
+
+  // Returns what is compared at a block size: the main operation (`part` is ''), then the parts of the writes and the
+  // reads beside them. Titles are unique.
   const quantities = ({name, compared: {sides, pairs, operations = []}}) => {
-    const parts = operations.map((one) => ({...one, title: name + ', ' + one.name, part: one.name}));
+    const parts =
+        operations.map((one) => ({...one, title: name + ', ' + operationName(one), part: operationName(one)}));
     return [{title: name, part: '', sides, pairs}, ...parts];
   };
 
@@ -89,5 +97,5 @@ plimsoll.comparison = (() => {
     return row.high === null ? 'from ' + ratioText(low) : ratioText(low) + ' to ' + ratioText(row.high);
   };
 
-  return {read, runLabel, quantities, change, ratioText, interval, finding, FIGURES};
+  return {READS, read, runLabel, quantities, change, ratioText, interval, finding, FIGURES};
 })();

@@ -19,7 +19,8 @@
   ];
 
   const overRate = (limit) => limit.over === 'rate';
-  const unit = (limit) => (overRate(limit) ? 'writes/s per queue manager' : 'queue managers per host');
+  const unit = (limit) =>
+      (overRate(limit) ? plimsoll.words.all('writes/s per queue manager') : 'queue managers per host');
   const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
 
   const pointsOf = (limit) =>
@@ -92,6 +93,7 @@
   };
 
   const curve = (limit, hosts, criteria) => {
+    const {main, all} = plimsoll.words;
     const points = pointsOf(limit);
     if (points.length === 0) return null;
     const rows = rowsOf(points);
@@ -131,14 +133,15 @@
     const text = (x, row) => {
       const {point} = rows[row];
       if (point === null) return 'between loads that meet and exceed the criteria';
-      return load(limit, point.load) + ' ' + unit(limit) + ', ' + format.rate(point.iops) + ' writes/s of all hosts, ' +
+      return load(limit, point.load) + ' ' + unit(limit) + ', ' + format.rate(point.iops) +
+          main(' writes/s of all hosts, ') +
           (isExceeded(point) ? 'criteria exceeded' : 'criteria ' + (STATES[point.state] || 'undecided'));
     };
     return new plimsoll.Chart({
       name: 'Latency by load',
       x: rows.map((row) => row.x),
       range: new plimsoll.Range(0, last * 1.02, (at) => (at === 0 ? '0' : format.rate(at)), last / 20),
-      xTitle: overRate(limit) ? 'Writes per second offered, of each queue manager' : 'Queue managers per host',
+      xTitle: overRate(limit) ? all('Writes per second offered, of each queue manager') : 'Queue managers per host',
       xText: text,
       xTicks: (from, to, pixels) => {
         const most = Math.max(2, Math.floor(pixels / 80));
@@ -161,7 +164,7 @@
         points.some(isExceeded) ? crosses(points) : null,
       ],
       remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria.' : null,
-      yTitle: overRate(limit) ? 'response time, by writes/s per queue manager' :
+      yTitle: overRate(limit) ? all('response time, by writes/s per queue manager') :
                                 'service time, by queue managers per host',
       yTick: format.shortTime,
       yText: (value) => (Number.isNaN(value) ? format.DASH : format.time(value)),
@@ -169,12 +172,13 @@
   };
 
   const facts = (limit, reasons) => {
+    const {main} = plimsoll.words;
     const rows = [];
     const add = (name, value) => rows.push([name, value]);
     const bound = limit.cause === 'load_generator' ? 'at least ' : '';
     add('Limit',
         limit.limit > 0 ? bound + load(limit, limit.limit) + ' ' + unit(limit) + ', ' + format.rate(limit.iops) +
-                ' writes/s of all hosts, ' + (limit.held ? 'held' : 'not held') :
+                main(' writes/s of all hosts, ') + (limit.held ? 'held' : 'not held') :
                           'no load was shown to meet the criteria');
     if (limit.limit > 0 || limit.exceeded_at !== undefined) {
       add('Interval',
@@ -192,9 +196,9 @@
           [CAUSES[limit.cause] || 'not reached', told ? '' : limit.cause_text].filter((one) => one).join(': '));
     }
     if (limit.maximum > 0)
-      add('Maximum', format.rate(limit.maximum) + ' writes/s per queue manager, without a target rate');
+      add('Maximum', format.rate(limit.maximum) + main(' writes/s per queue manager, without a target rate'));
     if (limit.knee > 0)
-      add('Knee', load(limit, limit.knee) + ' ' + unit(limit) + ': most writes/s relative to their mean latency');
+      add('Knee', load(limit, limit.knee) + ' ' + unit(limit) + main(': most writes/s relative to their mean latency'));
     if (limit.ended) add('Ended', limit.ended);
     return plimsoll.table(
         'Result of the search', [{title: 'Figure', head: true}, {title: 'Value', text: true, long: true}], rows);
@@ -218,7 +222,7 @@
         {title: 'Step'}, {title: 'Purpose', text: true},
         {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'},
         {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true},
-        {title: 'Writes beyond the limit, or the average', text: true}
+        {title: plimsoll.words.main('Writes beyond the limit, or the average'), text: true}
       ],
       limit.points.map(
           (point) =>
@@ -243,9 +247,10 @@
   // "Step 7 of 21: search, 480 writes/s per queue manager".
   const stepTitle = (report, step) => {
     if (!step.purpose) return null;
-    const what = step.rate_per_second ? format.rate(step.rate_per_second) + ' writes/s per queue manager' :
-        step.queue_managers           ? format.plural(step.queue_managers, 'queue manager') + ' per host' :
-                                        'no target rate';
+    const what = step.rate_per_second ?
+        format.rate(step.rate_per_second) + plimsoll.words.all(' writes/s per queue manager') :
+        step.queue_managers ? format.plural(step.queue_managers, 'queue manager') + ' per host' :
+                              'no target rate';
     return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + what;
   };
 

@@ -61,8 +61,9 @@ plimsoll.percentiles = (() => {
   };
 
   // A chart of several distributions: [{name, color, dash, hidden, distribution}], one of them with a write at least.
-  // `what`: which times of the writes they are.
-  const chart = (lines, what = 'latency') => {
+  // `what`: which times of the writes they are; `say`: makes a text about writes one about what the lines show
+  // (plimsoll.words).
+  const chart = (lines, what = 'latency', say = plimsoll.words.main) => {
     const last = Math.max(1, ...lines.map((line) => Math.log10(total(line.distribution))));
     const named = [0, ...PERCENTILES.map((percent) => -Math.log10(1 - percent / 100)).filter((at) => at < last), last];
     const grid = Array.from({length: Math.ceil(last * GRID)}, (_, at) => at / GRID);
@@ -73,14 +74,14 @@ plimsoll.percentiles = (() => {
       tableRows: new Set(named.map((at) => positions.indexOf(at))),
       range: new plimsoll.Range(0, last, (at) => (at === last ? 'max' : percentText(at)), 0.25),
       xTitle: 'Percentile',
-      xText: (x) => (x === last ? 'slowest write' : percentText(x) + ' of the writes took no longer'),
+      xText: (x) => say(x === last ? 'slowest write' : percentText(x) + ' of the writes took no longer'),
       xTicks: ticks(last),
       xWidth: 90,
       series: lines.map(({distribution, ...line}) => ({...line, values: atPercentiles(distribution, positions)})),
       ends: true,
       log: true,
       height: 300,
-      yTitle: what + '; the labels show the slowest writes',
+      yTitle: what + say('; the labels show the slowest writes'),
       yTick: format.shortTime,
       yText: format.time,
     });

@@ -19,7 +19,8 @@ plimsoll.page = (() => {
   // Every chart that is on the page now.
   const charts = () => plimsoll.chartsNow(state.charts);
 
-  // Chooses between response and service times, where the step has both; for all steps alike.
+  // Chooses the times that the charts show, for all steps alike: response or service times, those of a part of the
+  // writes, or those of the reads. Null where the step has one kind only.
   const timeChooser = (step) => {
     if (step.kinds.length < 2) return null;
     const select =
@@ -31,7 +32,7 @@ plimsoll.page = (() => {
             document.getElementById('time-chooser').focus();
           }
         },
-           step.kinds.map((kind) => el('option', {selected: kind === step.kind}, kind + ' time')));
+           step.kinds.map((kind) => el('option', {selected: kind === step.kind}, step.kindTitle(kind))));
     return el('label', {class: 'pick'}, 'Latency', select);
   };
 
@@ -83,13 +84,15 @@ plimsoll.page = (() => {
       plimsoll.planOptions(configuration), stepPlace, plimsoll.hosts.facts(report), plimsoll.hosts.notes(report)
     ];
     main.replaceChildren(...parts.filter((part) => part !== null));
-    const latency = steps.some((step) => step.parts.length > 0) ?
-        'Latency is the time of the write call with its sync, unless it is labelled response time, write_call or sync.' :
-        'Latency is the time of the write call, unless it is labelled response time.';
-    document.getElementById('foot').append(el(
-        'p', {class: 'soft'},
-        'MB is 10\u2076 bytes. ' + latency + ' Times of day are UTC, by the controller\u2019s clock. \u2013: not ' +
-            'known, or too few writes for this percentile. Point at a dotted word, or focus it, to see what it means.'));
+    const hasParts = steps.some((step) => step.parts.length > 0);
+    const latency = plimsoll.words.main('Latency is the time of the write call') + (hasParts ? ' with its sync' : '') +
+        (steps.some((step) => step.reads) ? ', or of the read call' : '') + ', unless it is labelled response time' +
+        (hasParts ? ', write_call or sync.' : '.');
+    document.getElementById('foot').append(
+        el('p', {class: 'soft'},
+           'MB is 10\u2076 bytes. ' + latency + ' Times of day are UTC, by the controller\u2019s clock. \u2013: not ' +
+               plimsoll.words.all('known, or too few writes for this percentile. ') +
+               'Point at a dotted word, or focus it, to see what it means.'));
     state.sweep = [...kinds.flatMap((kind) => kind.charts || []), ...sweep.charts];
     for (const chart of state.sweep) chart.draw();
     kinds.forEach(({redraw}) => redraw && redraw());

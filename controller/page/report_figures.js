@@ -1,4 +1,5 @@
-// The step's figures: a row for the cluster, each storage, host and queue manager, as in report.txt.
+// The step's figures: a row for the cluster, each storage, host and queue manager, as in report.txt; where the step
+// reads and writes, a row for each of the two.
 'use strict';
 
 plimsoll.figures = (step) => {
@@ -7,7 +8,9 @@ plimsoll.figures = (step) => {
   const inUnit = (ns) => format.inUnit(ns, unit.ns);
   const head = [{title: 'Scope', head: true, name: true}, {title: 'QM', text: true}];
   const {columns} = plimsoll;
-  const responses = columns.of('rate', 'response');
+  const {main} = plimsoll.words;
+  const rates = columns.of('rate');
+  const responses = step.reads ? columns.of('response') : columns.of('rate', 'response');
   const services = columns.of('throughput', 'latency');
   const counts = columns.of('writes', 'time', 'bandwidth');
 
@@ -26,23 +29,40 @@ plimsoll.figures = (step) => {
   const table = (caption, {heads, cells}, chosen) => plimsoll.table(
       caption, [...head, ...heads], chosen.map((scope) => [name(scope), qm(scope), ...cells(scope, inUnit)]),
       chosen.map(mark));
+  // A table of the main operation's figures, where the step reads and writes with a row for the reads below each row.
+  const wholeTable = (caption, {heads, cells}, chosen) => {
+    if (!step.reads) return table(caption, {heads, cells}, chosen);
+    const rows = chosen.flatMap((scope) => {
+      const reads = step.readsOf(scope);
+      const writes = {...scope, reading_ns: reads?.latency.sum_ns ?? NaN};
+      return [[scope, model.OPERATIONS.writes, writes], ...(reads ? [[scope, model.OPERATIONS.reads, reads]] : [])];
+    });
+    return plimsoll.table(
+        caption, [...head, {title: 'Operation', text: true}, ...heads],
+        rows.map(([scope, operation,
+                   figures]) => [name(scope), qm(scope), model.operationMark(operation), ...cells(figures, inUnit)]),
+        rows.map(([scope]) => mark(scope)));
+  };
   const makeTables = (chosen) => {
     const tables = [];
     const paced = chosen.filter((scope) => scope.rate);
     if (paced.length > 0) {
-      tables.push(table('Response time in ' + unit.name + ', from the scheduled start', responses, paced));
+      if (step.reads)
+        tables.push(table('Target rate, of writes and reads together; lag in ' + unit.name, rates, paced));
+      tables.push(wholeTable('Response time in ' + unit.name + ', from the scheduled start', responses, paced));
     }
-    tables.push(table(
-        'Service time of the write call' + (step.parts.length > 0 ? ' with its sync' : '') + ' in ' + unit.name +
-            '; \u2013: too few writes for this percentile',
+    const call = main('write call') + (step.parts.length > 0 ? ' with its sync' : '');
+    tables.push(wholeTable(
+        'Service time of the ' + call + (step.reads ? ', and of the read call,' : '') + ' in ' + unit.name +
+            '; \u2013: too few ' + (step.reads ? 'operations' : main('writes')) + ' for this percentile',
         services, chosen));
     for (const part of step.parts) {
-      const own = chosen.map((scope) => step.partOf(part, scope)).filter((one) => one);
+      const own = chosen.map((scope) => step.figuresOf(part, scope)).filter((one) => one);
       tables.push(table('Part of the service time: ' + part.name + ', in ' + unit.name, columns.of('latency'), own));
     }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
-        () => table('Counts, and MB/s over whole seconds', counts, chosen)));
+        () => wholeTable('Counts, and MB/s over whole seconds', counts, chosen)));
     return tables;
   };
 
@@ -63,11 +83,12 @@ plimsoll.figures = (step) => {
                  (scope.data_until_reason ? '; ended early: ' + scope.data_until_reason : '')));
   }
   const inFlight = step.step.in_flight.filter((write) => write.age_ns >= 100e6).slice(0, 20);
+  const into = step.reads || plimsoll.words.onlyReads ? ', in ' : ', to ';
   for (const write of inFlight) {
     parts.push(
         el('p', {class: 'remark'},
            'In flight at the end of the data: ' + plimsoll.model.writerName(write.host, write.qm) + ', for ' +
-               format.time(write.age_ns) + (write.path ? ', to ' + write.path : '')));
+               format.time(write.age_ns) + (write.path ? into + write.path : '')));
   }
   return plimsoll.section('figures', 'Figures', parts);
 };

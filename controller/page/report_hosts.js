@@ -7,6 +7,7 @@ plimsoll.hosts = (() => {
   // When each host's last queue manager began after the first of all: a dot, and the bound of the clock error around
   // it.
   const startChart = (skew) => {
+    const {main} = plimsoll.words;
     const hosts = skew.hosts.slice(0, 64);
     const most = Math.max(...hosts.map((host) => host.behind_ns + host.error_ns), 1);
     const least = Math.min(...hosts.map((host) => host.behind_ns - host.error_ns), 0);
@@ -24,8 +25,8 @@ plimsoll.hosts = (() => {
       height,
       class: 'whiskers',
       role: 'img',
-      'aria-label':
-          'How long after the step\u2019s first write each host started, with the clock error; the table has the figures'
+      'aria-label': main(
+          'How long after the step\u2019s first write each host started, with the clock error; the table has the figures')
     });
     const base = row * hosts.length + 4;
     picture.append(svg('line', {x1: at(0), x2: at(0), y1: 0, y2: base, class: 'zero'}));
@@ -45,12 +46,13 @@ plimsoll.hosts = (() => {
           svg('text', {x: at(host.behind_ns + host.error_ns) + 8, y: y + 4, class: 'value'},
               format.time(host.behind_ns)));
     });
-    picture.append(svg('text', {x: at(0), y: base + 16, class: 'value middle'}, 'first write'));
+    picture.append(svg('text', {x: at(0), y: base + 16, class: 'value middle'}, main('first write')));
     return picture;
   };
 
   const clocks = (step, report) => {
     if (report.hosts.length === 0) return null;
+    const {main} = plimsoll.words;
     const starts =
         new Map(step && step.step.start_skew ? step.step.start_skew.hosts.map((host) => [host.host, host]) : []);
     const rows = report.hosts.map((host) => {
@@ -73,7 +75,7 @@ plimsoll.hosts = (() => {
           {title: 'Probe round trip', time: 'trip', help: 'shortest round trip of a clock probe'}, {
             title: 'Start',
             time: 'start',
-            help: 'how long after the step\u2019s first write this host\u2019s last writer started'
+            help: main('how long after the step\u2019s first write this host\u2019s last writer started')
           },
           {title: '\u00b1', time: 'start'},
           {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks, for information only'}, {
@@ -86,7 +88,8 @@ plimsoll.hosts = (() => {
     const chart = step && step.step.start_skew && step.step.start_skew.hosts.length > 1 ?
         el('figure', {},
            el('figcaption', {class: 'soft'},
-              'How long after the step\u2019s first write each host\u2019s last writer started; bars show the clock error'),
+              main(
+                  'How long after the step\u2019s first write each host\u2019s last writer started; bars show the clock error')),
            startChart(step.step.start_skew)) :
         null;
     return plimsoll.section('clocks', 'Clocks', chart, table);

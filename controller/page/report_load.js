@@ -67,7 +67,7 @@ plimsoll.load = (() => {
     const measuredHead = {
       title: 'Measured avg',
       time: 'service',
-      help: 'average service time of this host\u2019s writes'
+      help: plimsoll.words.main('average service time of this host\u2019s writes')
     };
     const list = [plimsoll.table(
         'Load generator',
@@ -81,18 +81,21 @@ plimsoll.load = (() => {
             (load) =>
                 [load.host, measured(load.host), percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent),
                  load.recorder_late_max_ns, format.count(load.pauses), load.pauses > 0 ? load.paused_ns : null]))];
+    // The kernel's statistics are about writes alone: a run that only reads has no time to compare with them.
+    const compared = plimsoll.words.onlyReads ? [] : [measuredHead];
+    const besides = (host) => compared.map(() => measured(host));
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
       list.push(plimsoll.table(
           'Block devices (kernel statistics, including the I/O of other programs)',
           [
-            {title: 'Host', head: true, name: true}, measuredHead, {title: 'Device', text: true}, {title: 'Writes'},
+            {title: 'Host', head: true, name: true}, ...compared, {title: 'Device', text: true}, {title: 'Writes'},
             {title: 'Written'}, {title: 'Write time', time: 'service'}, {title: 'Flushes'},
             {title: 'Flush time', time: 'service'}, {title: 'Busy'}
           ],
           disks.map(
               ({host, disk}) =>
-                  [host, measured(host), disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
+                  [host, ...besides(host), disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
                    disk.writes > 0 ? disk.write_ms * NS_PER_MS : null, format.count(disk.flushes),
                    disk.flushes > 0 ? disk.flush_ms * NS_PER_MS : null, percent(disk.busy_percent)])));
     }
@@ -101,11 +104,11 @@ plimsoll.load = (() => {
       const rows = mounts.flatMap(
           ({host, nfs}) => [['WRITE', nfs.write], ['COMMIT', nfs.commit]]
                                .filter(([, done]) => done)
-                               .map(([name, done]) => [host, measured(host), ...operation(name, done)]));
+                               .map(([name, done]) => [host, ...besides(host), ...operation(name, done)]));
       list.push(plimsoll.table(
           'NFS (kernel statistics)',
           [
-            {title: 'Host', head: true, name: true}, measuredHead, {title: 'Operation', text: true}, {title: 'Count'},
+            {title: 'Host', head: true, name: true}, ...compared, {title: 'Operation', text: true}, {title: 'Count'},
             {title: 'Retransmitted'}, {title: 'Timeouts'}, {title: 'Queue time', time: 'service'},
             {title: 'Round trip', time: 'service'}, {title: 'Execute', time: 'service'}
           ],

@@ -12,6 +12,10 @@ plimsoll.kindOf = (report) => plimsoll.kinds.find((kind) => kind.of(report)) || 
 
 plimsoll.model = (() => {
   const NS_PER_S = 1e9;
+  // Name of the reads beside writes in the report.
+  const READ = 'read';
+  // Names and colours of the operations of a step that reads and writes; distinct with any kind of colour blindness.
+  const OPERATIONS = {writes: {name: 'writes', color: 's1'}, reads: {name: 'reads', color: 's2'}};
   const COLUMNS = ['second', 'writes', 'bytes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns'];
 
   // Unpacks a series, with the length of each row and whether it is the closing one. `kept`: which rows are left of it
@@ -54,7 +58,9 @@ plimsoll.model = (() => {
     const {format} = plimsoll;
     const parts = [];
     if (step.purpose) return parts;
-    if (step.rate_per_second > 0) parts.push(format.targetRate(step.rate_per_second) + ' writes/s per queue manager');
+    if (step.rate_per_second > 0) {
+      parts.push(format.targetRate(step.rate_per_second) + plimsoll.words.all(' writes/s per queue manager'));
+    }
     if (step.rate_per_second === 0) parts.push('closed loop');
     if (step.queue_managers) parts.push(format.plural(step.queue_managers, 'queue manager') + ' per host');
     return parts;
@@ -69,10 +75,12 @@ plimsoll.model = (() => {
     constructor(report, step, packed) {
       Object.assign(this, {report, step, packed});
       this.measured_s = step.measured_ns / NS_PER_S;
-      // The parts of a write, where they were measured.
-      this.parts = step.operations || [];
-      // Where there are response times they are what callers felt. A part has the name that the report gives it.
-      this.kinds = [...(packed.response ? ['response'] : []), 'service', ...this.parts.map((part) => part.name)];
+      // What was measured beside the main operation: reads, and the parts of a write.
+      this.operations = step.operations || [];
+      this.reads = this.operations.find((one) => one.name === READ) || null;
+      this.parts = this.operations.filter((one) => one !== this.reads);
+      // Where there are response times they are what callers felt. An operation has the name that the report gives it.
+      this.kinds = [...(packed.response ? ['response'] : []), 'service', ...this.operations.map((one) => one.name)];
       this.unpackedDistributions = new Map();
       this.choose(this.kinds[0]);
       this.cluster = step.scopes.find((scope) => scope.kind === 'cluster') || null;
@@ -86,13 +94,20 @@ plimsoll.model = (() => {
       this.end_s = Math.max(this.measured_s, 0.001);
     }
 
-    // Chooses which times series, distributions and latencies are: 'response', 'service', or a part's name.
+    // Chooses which times series, distributions and latencies are: 'response', 'service', or an operation's name.
     choose(kind) {
       this.kind = kind;
       this.times = this.timesOf(kind);
       this.series = this.readAll(this.times);
-      // Throughput is always that of the writes: a part counts no bytes, and has no series of single queue managers.
-      this.writeSeries = this.isPart() ? this.readAll(this.packed) : this.series;
+      // Throughput is always that of the writes, and that of the reads beside them: a part counts no bytes. An
+      // operation beside the main one has no series of single queue managers.
+      this.writeSeries = this.isMain() ? this.series : this.readAll(this.packed);
+      this.readSeries = this.reads && (kind === READ ? this.series : this.readAll(this.timesOf(READ)));
+    }
+
+    // Whether the chosen times are those of the main operation: the write, or the read where all operations read.
+    isMain() {
+      return this.operations.every((one) => one.name !== this.kind);
     }
 
     // Whether the chosen times are those of a part of the writes.
@@ -102,8 +117,8 @@ plimsoll.model = (() => {
 
     // The packed times of a kind.
     timesOf(kind) {
-      const part = this.parts.findIndex((one) => one.name === kind);
-      if (part >= 0) return this.packed.operations[part];
+      const at = this.operations.findIndex((one) => one.name === kind);
+      if (at >= 0) return this.packed.operations[at];
       return kind === 'response' ? this.packed.response : this.packed;
     }
 
@@ -115,21 +130,41 @@ plimsoll.model = (() => {
                once(() => readSeries(one, this.step.block_size_bytes, times.kept))]));
     }
 
-    timeName() {
-      return this.kind + ' time';
+    timeName(kind = this.kind) {
+      return (kind === READ ? 'service' : kind) + ' time';
     }
 
-    // What the report has of a part in a scope; undefined where it has nothing.
-    partOf(part, scope) {
-      return part.scopes.find(
+    // Operations that the times of a kind are of: "writes" or "reads".
+    whose(kind = this.kind) {
+      return kind === READ ? 'reads' : plimsoll.words.main('writes');
+    }
+
+    // A kind of times as it can be chosen: "service time", where the step reads and writes "service time of the reads".
+    kindTitle(kind) {
+      return this.timeName(kind) + (this.reads ? ' of the ' + this.whose(kind) : '');
+    }
+
+    // What the report has of an operation in a scope; undefined where it has nothing.
+    figuresOf(operation, scope) {
+      return operation.scopes.find(
           (one) => one.kind === scope.kind && one.host === scope.host && one.qm === scope.qm &&
               one.storage === scope.storage);
     }
 
+    // The reads of a scope as the scope has its writes, without what is not known of them; null where there are none.
+    readsOf(scope) {
+      const own = this.reads && scope && this.figuresOf(this.reads, scope);
+      if (!own || !own.throughput) return null;
+      const {count: writes, bytes, iops, mb_per_second} = own.throughput;
+      const {kind, host, qm, storage, latency, slowest, response} = own;
+      const rate = response ? {rate: {response}} : {};
+      return {kind, host, qm, storage, writes, bytes, iops, mb_per_second, latency, slowest, ...rate};
+    }
+
     // The scope's figures of a kind of times; undefined where it has none.
     latencyOf(scope, kind) {
-      const part = this.parts.find((one) => one.name === kind);
-      if (part) return this.partOf(part, scope)?.latency;
+      const operation = this.operations.find((one) => one.name === kind);
+      if (operation) return this.figuresOf(operation, scope)?.latency;
       return kind === 'response' && scope.rate ? scope.rate.response : scope.latency;
     }
 
@@ -179,9 +214,9 @@ plimsoll.model = (() => {
       return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' + loadName(step) + repetition;
     }
 
-    // Which unit suits the step's latencies: {ns, name}. Parts are shown in that of the writes.
+    // Which unit suits the step's latencies: {ns, name}. Other operations are shown in that of the main one.
     unit() {
-      const latency = this.cluster && this.latencyOf(this.cluster, this.isPart() ? 'service' : this.kind);
+      const latency = this.cluster && this.latencyOf(this.cluster, this.isMain() ? this.kind : 'service');
       const fast = latency !== null && latency.count > 0 && latency.p50_ns < 100000;
       return fast ? {ns: 1e3, name: 'µs'} : {ns: 1e6, name: 'ms'};
     }
@@ -207,8 +242,13 @@ plimsoll.model = (() => {
   const color = (number) => 's' + (number % 8 + 1);
   const dash = (number) => [null, [6, 3], [2, 2], [8, 3, 2, 3]][Math.floor(number / 8) % 4];
 
+  // The name of an operation of a step that reads and writes, with its colour in the charts.
+  const operationMark = ({name, color}) =>
+      plimsoll.el('span', {class: 'operation'}, plimsoll.swatch({color}, true), name);
+
   const read = () => {
     const {report, cause, configuration, steps, ha} = plimsoll.readData();
+    plimsoll.useWordsOf(report);
     if (report.verdict) report.verdict.cause = cause || '';
     for (const host of report.hosts) {
       (host.queue_managers || []).forEach((qm, at) => names.set(host.label + '/' + (at + 1), qm.name));
@@ -236,5 +276,19 @@ plimsoll.model = (() => {
     return count + (more === null ? 1 : Number(more[1].replaceAll(',', '')));
   }, 0);
 
-  return {read, loadName, nameOf, writerName, mounts, blockText, percentile, color, dash, noteCount, NS_PER_S};
+  return {
+    OPERATIONS,
+    read,
+    loadName,
+    nameOf,
+    operationMark,
+    writerName,
+    mounts,
+    blockText,
+    percentile,
+    color,
+    dash,
+    noteCount,
+    NS_PER_S,
+  };
 })();

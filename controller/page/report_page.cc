@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/page/assets.h"
 #include "controller/page/html_page.h"
@@ -73,7 +74,7 @@ class PageData {
     for (const v1::StepReport& step : report.steps()) {
       AddShown(step, step.series());
       AddShown(step, step.response().series());
-      for (const v1::OperationReport& part : step.operations()) AddShown(step, part.series());
+      for (const v1::OperationReport& operation : step.operations()) AddShown(step, operation.series());
       for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
     }
     ChooseDistributions();
@@ -105,8 +106,9 @@ class PageData {
   using AllSeries = google::protobuf::RepeatedPtrField<v1::SeriesReport>;
   using AllDistributions = google::protobuf::RepeatedPtrField<v1::DistributionReport>;
 
-  // Whose times a series has. The series of a part of the writes has no percentiles and counts no bytes.
-  enum class Of { kWrites, kPart };
+  // Operation that a series is of. The series of an operation beside the main one has no percentiles; that of a part of
+  // the writes has no bytes either.
+  enum class Of { kMain, kReads, kPart };
 
   struct NamedColumn {
     const char* name;
@@ -114,6 +116,10 @@ class PageData {
   };
 
   static bool IsQm(const v1::SeriesReport& series) { return series.kind() == v1::SCOPE_KIND_QM; }
+
+  static Of OfOperation(const v1::OperationReport& operation) {
+    return operation.name() == kReadName ? Of::kReads : Of::kPart;
+  }
 
   // Notes those series of a step that are not at the same time those of a larger scope: the only queue manager of a
   // host, or the only storage.
@@ -129,19 +135,21 @@ class PageData {
     }
   }
 
-  // The widest scopes first, of all steps, as long as there is room; in each kind of scope the writes before their
-  // parts.
+  // The widest scopes first, of all steps, as long as there is room; in each kind of scope the writes and the reads
+  // before the parts of the writes.
   void ChooseDistributions() {
-    std::vector<const AllDistributions*> writes;
+    std::vector<const AllDistributions*> whole;
     std::vector<const AllDistributions*> parts;
     for (const v1::StepReport& step : report_.steps()) {
-      writes.push_back(&step.response().distributions());
-      writes.push_back(&step.distributions());
-      for (const v1::OperationReport& part : step.operations()) parts.push_back(&part.distributions());
+      whole.push_back(&step.response().distributions());
+      whole.push_back(&step.distributions());
+      for (const v1::OperationReport& operation : step.operations()) {
+        (OfOperation(operation) == Of::kPart ? parts : whole).push_back(&operation.distributions());
+      }
     }
     int64_t left = limits_.distribution_buckets;
     for (const v1::ScopeKind kind : {v1::SCOPE_KIND_CLUSTER, v1::SCOPE_KIND_STORAGE, v1::SCOPE_KIND_HOST}) {
-      for (const AllDistributions* all : writes) ChooseDistributions(*all, kind, left);
+      for (const AllDistributions* all : whole) ChooseDistributions(*all, kind, left);
       for (const AllDistributions* all : parts) ChooseDistributions(*all, kind, left);
     }
   }
@@ -182,19 +190,19 @@ class PageData {
 
   void WriteStep(const v1::StepReport& step) {
     json_.BeginObject();
-    WriteTimes(step, Of::kWrites, step.block_size_bytes());
+    WriteTimes(step, Of::kMain, step.block_size_bytes());
     WriteSeconds(step.seconds());
     if (step.has_response()) {
       json_.Key("response").BeginObject();
-      WriteTimes(step.response(), Of::kWrites, step.block_size_bytes());
+      WriteTimes(step.response(), Of::kMain, step.block_size_bytes());
       WriteSeconds(step.response().seconds());
       json_.EndObject();
     }
     if (!step.operations().empty()) {
       json_.Key("operations").BeginArray();
-      for (const v1::OperationReport& part : step.operations()) {
+      for (const v1::OperationReport& operation : step.operations()) {
         json_.BeginObject();
-        WriteTimes(part, Of::kPart, step.block_size_bytes());
+        WriteTimes(operation, OfOperation(operation), step.block_size_bytes());
         json_.EndObject();
       }
       json_.EndArray();
@@ -205,7 +213,7 @@ class PageData {
     json_.EndObject();
   }
 
-  // Series and distributions of a step's service times, of its response times, or of a part of the service times.
+  // Series and distributions of a step's service times, of its response times, or of an operation beside the main one.
   template <typename Times>
   void WriteTimes(const Times& times, Of of, uint64_t block_size_bytes) {
     json_.Key("series").BeginArray();
@@ -245,7 +253,7 @@ class PageData {
     const int rows = series.second_size();
     std::vector<NamedColumn> columns = {{"latency_sum_ns", ColumnOf(series.latency_sum_ns(), rows)},
                                         {"latency_max_ns", ColumnOf(series.latency_max_ns(), rows)}};
-    if (of == Of::kPart) return columns;
+    if (of != Of::kMain) return columns;
     columns.push_back({"p50_ns", ColumnOf(series.p50_ns(), rows)});
     columns.push_back({"p99_ns", ColumnOf(series.p99_ns(), rows)});
     columns.push_back({"p99_9_ns", ColumnOf(series.p99_9_ns(), rows)});
@@ -358,7 +366,7 @@ class PageData {
     const bool plain = std::equal(writes.begin(), writes.end(), bytes.begin(), [block](int64_t count, int64_t size) {
       return static_cast<double>(count) * block == static_cast<double>(size);
     });
-    if (!plain && of == Of::kWrites) WritePacked("bytes", KeepRows(bytes, kept), json_);
+    if (!plain && of != Of::kPart) WritePacked("bytes", KeepRows(bytes, kept), json_);
     for (const NamedColumn& column : LatencyColumns(series, of)) {
       WritePacked(column.name, KeepRows(column.values, kept), json_);
     }
@@ -449,6 +457,7 @@ std::string RenderReportPage(const v1::Report& report) {
   // One of each kind of run, which adds itself to the page.
   for (const std::string_view script : AssetsOf("kind_")) page.scripts.push_back(script);
   page.scripts.push_back(Asset("report.js"));
+  page.plan = report.plan();
   page.data = ReportPageData(report);
   return RenderHtmlPage(page);
 }

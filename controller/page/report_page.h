@@ -12,11 +12,12 @@
 
 namespace plimsoll {
 
-// How many rows the series of all steps may have together, those of response times and of the writes' parts among them.
-// Beyond that they are thinned (html_page.h): those of the cluster, the storages and the hosts all to the same rows, so
-// that they still add up; those of a QM, and the load of a host, each to its own. Half of the common rows are chosen by
-// the cluster's figures, half by the writes and the longest writes of the storages and hosts, in longer intervals;
-// where these are so many that not even one interval of the whole step has room, by the longest writes of them all.
+// How many rows the series of all steps may have together, those of response times, of reads beside the writes and of
+// the writes' parts among them. Beyond that they are thinned (html_page.h): those of the cluster, the storages and the
+// hosts all to the same rows, so that they still add up; those of a QM, and the load of a host, each to its own. Half
+// of the common rows are chosen by the cluster's figures, half by the writes and the longest writes of the storages and
+// hosts, in longer intervals; where these are so many that not even one interval of the whole step has room, by the
+// longest writes of them all.
 struct PageLimits {
   int wide_rows = 100'000;
   int qm_rows = 40'000;
@@ -24,7 +25,8 @@ struct PageLimits {
   // Entries of the distributions per second; a step that would exceed what is left of them has none.
   int second_buckets = 600'000;
   // Buckets of the scopes' distributions; those of a scope that would exceed what is left are left out. The cluster's
-  // come first, then the storages', then the hosts'; in each of these the writes' before those of their parts.
+  // come first, then the storages', then the hosts'; in each of these the writes' and the reads' before those of the
+  // writes' parts.
   int distribution_buckets = 300'000;
   // Takeovers of an HA drill; beyond that the page has one of each round, that with the longest gap.
   int takeovers = 50'000;
@@ -43,8 +45,9 @@ struct PageLimits {
 //   "seconds": {second, buckets, bucket, count},
 //   "response": of a step with a target rate: series, kept, distributions, distributions_left_out and seconds of the
 //     response times,
-//   "operations": where the parts of a write were measured, for each of them, in the report's order: series, without
-//     bytes and percentiles, kept, distributions and distributions_left_out,
+//   "operations": where the parts of a write, or reads beside the writes, were measured, for each of them, in the
+//     report's order: series, without percentiles, and of a part without bytes, kept, distributions and
+//     distributions_left_out,
 //   "load": [{host, "of", offset_ms, agent_cpu, writer_cpu_wait, disk_busy (in 0.01 %), disk_write_us,
 //     nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each step],
 // "ha": of a drill alone, see WriteHaPageData}

@@ -25,14 +25,22 @@ plimsoll.sheet = (report, rows, steps, ha) => {
       el('span', {}, plimsoll.tag(result.outcome), result.value_text ? ' ' + result.value_text : '');
   const nameOf = (criterion) => el('span', {}, el('code', {}, cut(criterion.criterion)));
 
-  const FIGURES = [
+  const figures = [
     ['IO/s', (cluster) => format.rate(cluster.iops)], ['MB/s', (cluster) => format.fixed(cluster.mb_per_second, 2)],
     ['median', (cluster) => model.percentile(summary.felt(cluster), 'p50', format.time)],
     ['p99', (cluster) => model.percentile(summary.felt(cluster), 'p99', format.time)],
     ['max', (cluster) => (summary.felt(cluster).count > 0 ? format.time(summary.felt(cluster).max_ns) : format.DASH)]
   ];
+  // Where steps read and write, each figure is there for the writes and for the reads.
+  const figuresOf = (what, scopeOf) => figures.map(([name, get]) => [name + what, (step) => {
+                                                     const scope = scopeOf(step);
+                                                     return scope === null ? format.DASH : get(scope);
+                                                   }]);
+  const ofCluster = (step) => step.cluster;
+  const FIGURES = steps.some((step) => step.reads) ?
+      [...figuresOf(', writes', ofCluster), ...figuresOf(', reads', (step) => step.readsOf(step.cluster))] :
+      figuresOf('', ofCluster);
   const swept = report.plan && report.plan.sweep;
-  const figure = (step, get) => (step.cluster === null ? format.DASH : get(step.cluster));
   const caption = () => 'Latencies are ' +
       (steps.some((step) => step.cluster !== null && step.cluster.rate) ? 'response' : 'service') +
       ' times of all hosts';
@@ -51,8 +59,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
         (criterion) =>
             [nameOf(criterion), ...steps.map((step) => ofStep(criterion, step)),
              ...(runWide ? [ofRun(criterion) ? outcome(ofRun(criterion)) : ''] : [])]);
-    const figures =
-        FIGURES.map(([name, get]) => [name, ...steps.map((step) => figure(step, get)), ...(runWide ? [''] : [])]);
+    const rowsOfFigures = FIGURES.map(([name, get]) => [name, ...steps.map(get), ...(runWide ? [''] : [])]);
     return plimsoll.table(
         (criteria.length > 0 ? 'Criteria with their worst values, and figures by step. ' : 'Figures by step. ') +
             caption(),
@@ -63,7 +70,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                                                 })),
           ...(runWide ? [{title: 'Run'}] : [])
         ],
-        [...rows, ...figures]);
+        [...rows, ...rowsOfFigures]);
   };
 
   // The tables for many steps: the worst case of each criterion, and a row for each step.
@@ -89,7 +96,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                    (step) =>
                        [String(step.step.number),
                         swept ? model.loadName(step.step) : model.blockText(step.step.block_size_bytes),
-                        ...FIGURES.map(([, get]) => figure(step, get))])),
+                        ...FIGURES.map(([, get]) => get(step))])),
        steps.length > MOST.rows ? el('p', {class: 'soft'}, more(steps.length, MOST.rows, 'step')) : null];
 
   // Without steps: the criteria, and a drill's takeovers.

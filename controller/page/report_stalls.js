@@ -4,6 +4,7 @@
 plimsoll.stalls = (() => {
   const {el, format} = plimsoll;
   const MOST_SHADED = 100;
+  const MOST_SLOW = 10;
 
   // How classes are called, drawn (colour and hatching), and read.
   const CLASSES = {
@@ -34,7 +35,11 @@ plimsoll.stalls = (() => {
     host_paused: ['host paused', 'stall-paused', 'plain', 'the agent was suspended: no evidence about the storage'],
     unspecified: ['unknown', 'stall-unknown', 'plain', ''],
   };
-  const known = (name) => CLASSES[name] || CLASSES.unspecified;
+  // Looks up a class; its help names the report's operations.
+  const known = (name) => {
+    const [title, color, hatching, help] = CLASSES[name] || CLASSES.unspecified;
+    return [title, color, hatching, plimsoll.words.main(help)];
+  };
 
   // The strokes of a hatching that fills a rectangle, as [x1, y1, x2, y2]; those that slope hang over its edges.
   const strokes = (hatching, width, height, gap = 6) => {
@@ -148,19 +153,22 @@ plimsoll.stalls = (() => {
     return plimsoll.listed(more > 0 ? [...shown, 'and ' + more + ' more'] : shown, ';');
   };
 
-  // How long a writer must stall to count.
-  const threshold = (stalls) => format.length(stalls.threshold_ns) +
-      (stalls.threshold_by_median ? ', or 20\u00d7 the writer\u2019s median, whichever is greater' : '');
+  // How long a writer must stall to count. Where a step reads and writes, the greater of the two medians counts.
+  const threshold = (stalls, {reads}) => format.length(stalls.threshold_ns) +
+      (stalls.threshold_by_median ?
+           ', or 20\u00d7 the writer\u2019s median' + (reads ? ' write or read' : '') + ', whichever is greater' :
+           '');
 
   const stallSection = (step) => {
     const {stalls} = step.step;
     if (!stalls) return null;
+    const both = step.reads ? ' Writes and reads count alike.' : '';
     const parts =
         [el('p', {},
-            stalls.count === 0 ? 'No queue manager stalled. Threshold: ' + threshold(stalls) + '.' :
+            stalls.count === 0 ? 'No queue manager stalled. Threshold: ' + threshold(stalls, step) + '.' + both :
                                  format.plural(stalls.count, 'stall') + ', consisting of ' +
                     format.plural(stalls.stretches, 'stall interval') +
-                    ' of single queue managers. Threshold: ' + threshold(stalls) + '.')];
+                    ' of single queue managers. Threshold: ' + threshold(stalls, step) + '.' + both)];
     if (stalls.classes.length > 0) {
       parts.push(el('ul', {class: 'classes'}, stalls.classes.map((one) => {
         const [title, , , help] = known(one.stall_class);
@@ -190,15 +198,10 @@ plimsoll.stalls = (() => {
     return plimsoll.section('stalls', 'Stalls', parts);
   };
 
-  const slowSection = (step) => {
+  // Makes a table of slow operations; `title` heads the column of their numbers.
+  const slowTable = (step, caption, title, kinds, slow) => {
     const {report} = step;
-    const all = step.slowest();
-    const slowest = all.length > 0 ? all : [step.cluster && step.cluster.slowest].filter((one) => one);
-    // Shows the two times where the agents report them, first the one by which the writes were chosen.
-    const both = slowest.every((write) => write.response_ns !== undefined);
-    const kinds = !both ? ['service'] : step.kind === 'response' ? ['response', 'service'] : ['service', 'response'];
     const times = {response: (write) => write.response_ns, service: (write) => write.latency_ns};
-    if (slowest.length === 0) return null;
     const prefixes = new Map(report.hosts.map(
         (host) =>
             [host.label, host.workload && host.workload.file_prefix !== undefined ? host.workload.file_prefix : 'S']));
@@ -210,25 +213,47 @@ plimsoll.stalls = (() => {
           Date.parse(moment.slice(0, 19) + 'Z') / 1000 + Number('0' + moment.slice(19).replace('Z', ''));
       return format.elapsed(seconds(write.start) - seconds(start), 3);
     };
+    return plimsoll.table(
+        caption,
+        [
+          ...kinds.map(
+              (kind, at) =>
+                  ({title: kind === 'response' ? 'Response time' : 'Service time', head: at === 0, time: 'latency'})),
+          {title: 'Host', text: true, name: true}, {title: 'QM'}, {title}, {title: 'Extent', text: true},
+          {title: 'Offset, bytes'}, {title: 'Time in step'}, {title: 'Time (UTC)'}, {title: '\u00b1', time: 'latency'}
+        ],
+        slow.map(
+            (write) =>
+                [...kinds.map((kind) => times[kind](write)), write.host, String(write.qm),
+                 '#' + format.count(write.number), extent(write), format.count(write.offset_bytes), offset(write),
+                 format.timeOfDay(write.start, 6), write.error_ns]));
+  };
+
+  const hasResponse = (write) => write.response_ns !== undefined;
+
+  // Makes a table of the slowest read of each queue manager: the report does not have the ten slowest reads of all.
+  const slowestReads = (step) => {
+    const slowest = step.reads ? step.reads.scopes.filter((scope) => scope.kind === 'qm' && scope.slowest) : [];
+    const reads = slowest.map((scope) => scope.slowest).sort((a, b) => b.latency_ns - a.latency_ns).slice(0, MOST_SLOW);
+    if (reads.length === 0) return null;
+    const kinds = reads.every(hasResponse) ? ['service', 'response'] : ['service'];
+    return slowTable(
+        step, 'The slowest read of each queue manager, slowest first, by service time', 'Read', kinds, reads);
+  };
+
+  const slowSection = (step) => {
+    const {main} = plimsoll.words;
+    const all = step.slowest();
+    const slowest = all.length > 0 ? all : [step.cluster && step.cluster.slowest].filter((one) => one);
+    const reads = slowestReads(step);
+    // Shows the two times where the agents report them, first the one by which the writes were chosen.
+    const both = slowest.every(hasResponse);
+    const kinds = !both ? ['service'] : step.kind === 'response' ? ['response', 'service'] : ['service', 'response'];
+    if (slowest.length === 0 && reads === null) return null;
+    const title = main(slowest.length > 1 ? 'Slowest writes' : 'Slowest write') + (reads === null ? '' : ' and reads');
+    const caption = (reads === null ? 'Slowest' : 'Writes, slowest') + ' first, by ' + kinds[0] + ' time';
     return plimsoll.section(
-        'slowest', slowest.length > 1 ? 'Slowest writes' : 'Slowest write',
-        plimsoll.table(
-            'Slowest first, by ' + kinds[0] + ' time',
-            [
-              ...kinds.map((kind, at) => ({
-                             title: kind === 'response' ? 'Response time' : 'Service time',
-                             head: at === 0,
-                             time: 'latency'
-                           })),
-              {title: 'Host', text: true, name: true}, {title: 'QM'}, {title: 'Write'}, {title: 'Extent', text: true},
-              {title: 'Offset, bytes'}, {title: 'Time in step'}, {title: 'Time (UTC)'},
-              {title: '\u00b1', time: 'latency'}
-            ],
-            slowest.map(
-                (write) =>
-                    [...kinds.map((kind) => times[kind](write)), write.host, String(write.qm),
-                     '#' + format.count(write.number), extent(write), format.count(write.offset_bytes), offset(write),
-                     format.timeOfDay(write.start, 6), write.error_ns])));
+        'slowest', title, slowest.length > 0 ? slowTable(step, caption, main('Write'), kinds, slowest) : null, reads);
   };
 
   return {CLASSES, shade, key, threshold, stallSection, slowSection};

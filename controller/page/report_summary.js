@@ -104,15 +104,18 @@ plimsoll.summary = (() => {
          el('dd', {}, el('span', {class: 'big'}, value), unit ? el('span', {class: 'unit'}, unit) : null,
             more ? el('span', {class: 'more words'}, plimsoll.breakable(more)) : null));
 
-  const percentileCard = (title, latency, name) => {
+  const percentileCard = (title, latency, name, operations) => {
     const text = model.percentile(latency, name, format.time);
     const [value, unit] = text.split(' ');
-    return card(title, value, unit, text === format.DASH ? 'too few writes' : null);
+    return card(title, value, unit, text === format.DASH ? 'too few ' + operations : null);
   };
 
   // Steadiness and fairness, in a sentence or two.
   const remarks = (step) => {
     const {trend, fairness} = step.step;
+    const {main} = plimsoll.words;
+    // In a step that reads as well, fairness is about the writes.
+    const ofWrites = step.reads ? ' of the writes' : '';
     const signed = (value) => (value > 0 ? '+' : '') + format.fixed(value, 1) + ' %';
     const lines = [];
     if (trend) {
@@ -132,41 +135,67 @@ plimsoll.summary = (() => {
       if (fairness.hosts > 0) parts.push('hosts ' + format.fixed(fairness.hosts, 3));
       if (fairness.queue_managers > 0) parts.push('queue managers ' + format.fixed(fairness.queue_managers, 3));
       if (parts.length > 0)
-        lines.push(['Fairness', ' by Jain\u2019s index (1: all wrote equally): ' + parts.join(', ')]);
+        lines.push(['Fairness' + ofWrites, main(' by Jain\u2019s index (1: all wrote equally): ') + parts.join(', ')]);
     }
     return lines;
   };
 
-  const cards = (step) => {
-    const {cluster, step: report} = step;
-    if (cluster === null) return el('p', {class: 'nothing'}, 'No writes were measured in this step.');
-    const {rate} = cluster;
-    // A write that was not issued is none of them.
-    const known = rate ? (report.response ? report.response.slowest : [])[0] : cluster.slowest;
+  // Makes the cards of one operation in a scope. `operation`: "write"; `known`: a slow one, if any; `target`: what to
+  // say of the target rate.
+  const operationCards = (scope, operation, known, target) => {
+    const {rate, bandwidth} = scope;
+    // The longest response time may be that of an operation that was not issued: `known` is another one then.
     const slowest = known && (!rate || known.response_ns === rate.response.max_ns) ? known : null;
     // What a caller experienced; without a target rate it is the service time.
-    const latency = felt(cluster);
+    const latency = felt(scope);
     const what = rate ? 'Response time, ' : 'Service time, ';
+    const operations = operation + 's';
     const list = [
+      card('Throughput', format.rate(scope.iops), 'IO/s', target),
       card(
-          'Throughput', format.rate(cluster.iops), 'IO/s',
-          rate ? (rate.held ? 'target ' : 'target rate missed: ') + format.rate(rate.asked_iops) : null),
-      card(
-          'Bandwidth', format.fixed(cluster.mb_per_second, 2), 'MB/s',
-          cluster.bandwidth.seconds > 0 ?
-              'slowest second ' + format.fixed(cluster.bandwidth.min_bytes_per_second / 1e6, 2) :
+          'Bandwidth', format.fixed(scope.mb_per_second, 2), 'MB/s',
+          bandwidth && bandwidth.seconds > 0 ?
+              'slowest second ' + format.fixed(bandwidth.min_bytes_per_second / 1e6, 2) :
               null),
-      percentileCard(what + 'median', latency, 'p50'),
-      percentileCard(what + 'p99', latency, 'p99'),
-      percentileCard(what + 'p99.9', latency, 'p99_9'),
+      percentileCard(what + 'median', latency, 'p50', operations),
+      percentileCard(what + 'p99', latency, 'p99', operations),
+      percentileCard(what + 'p99.9', latency, 'p99_9', operations),
     ];
-    if (rate) list.push(percentileCard('Service time, p99', cluster.latency, 'p99'));
+    if (rate) list.push(percentileCard('Service time, p99', scope.latency, 'p99', operations));
     const [longest, longestUnit] = latency.count > 0 ? format.time(latency.max_ns).split(' ') : [format.DASH, ''];
     list.push(card(
-        'Slowest write, ' + (rate ? 'response' : 'service') + ' time', longest, longestUnit,
+        'Slowest ' + operation + ', ' + (rate ? 'response' : 'service') + ' time', longest, longestUnit,
         slowest ? model.writerName(slowest.host, slowest.qm) +
                 (slowest.start ? ' at ' + format.timeOfDay(slowest.start) : '') :
                   null));
+    return list;
+  };
+
+  // Writes and reads beside one another, each with its colour in the charts.
+  const bothOperations = (step, known) => {
+    const {cluster} = step;
+    const reads = step.readsOf(cluster);
+    const part = ({name, color}, cards) =>
+        el('div', {}, el('h3', {}, model.operationMark({name: name[0].toUpperCase() + name.slice(1), color})),
+           cards.length > 0 ? el('dl', {class: 'cards'}, cards) : el('p', {class: 'nothing'}, 'No data.'));
+    return el(
+        'div', {class: 'pair operations'}, part(model.OPERATIONS.writes, operationCards(cluster, 'write', known, null)),
+        part(model.OPERATIONS.reads, reads ? operationCards(reads, 'read', reads.slowest, null) : []));
+  };
+
+  const cards = (step) => {
+    const {cluster, step: report} = step;
+    const {main} = plimsoll.words;
+    if (cluster === null) return [el('p', {class: 'nothing'}, main('No writes were measured in this step.'))];
+    const {rate} = cluster;
+    const known = rate ? (report.response ? report.response.slowest : [])[0] : cluster.slowest;
+    const target = rate ? (rate.held ? 'target ' : 'target rate missed: ') + format.rate(rate.asked_iops) : null;
+    const list = step.reads ? [] : operationCards(cluster, main('write'), known, target);
+    if (step.reads && rate) {
+      const reads = step.readsOf(cluster);
+      list.push(card(
+          'Writes and reads together', reads ? format.rate(cluster.iops + reads.iops) : format.DASH, 'IO/s', target));
+    }
     if (report.start_skew) {
       const [skew, unit] = format.time(report.start_skew.skew_ns).split(' ');
       list.push(card(
@@ -175,9 +204,10 @@ plimsoll.summary = (() => {
     }
     if (report.stalls) {
       list.push(card(
-          'Stalls', format.count(report.stalls.count), null, 'threshold ' + plimsoll.stalls.threshold(report.stalls)));
+          'Stalls', format.count(report.stalls.count), null,
+          'threshold ' + plimsoll.stalls.threshold(report.stalls, step)));
     }
-    return el('dl', {class: 'cards'}, list);
+    return [step.reads ? bothOperations(step, known) : null, list.length > 0 ? el('dl', {class: 'cards'}, list) : null];
   };
 
   const keyFigures = (step) => plimsoll.section(
@@ -201,14 +231,14 @@ plimsoll.summary = (() => {
     at: (place) => format.size(Math.round(2 ** place)),
   };
   // A closed loop is the most that the storage can do.
-  const RATES = {
-    title: 'Writes per second offered, of each queue manager',
+  const ratesOf = ({all}) => ({
+    title: all('Writes per second offered, of each queue manager'),
     head: 'Rate per queue manager',
     by: 'rate',
     of: (step) => step.rate_per_second || Infinity,
     text: (rate) => (rate === Infinity ? 'closed loop' : format.targetRate(rate)),
-    name: (rate) => (rate === Infinity ? 'closed loop' : format.targetRate(rate) + ' writes/s'),
-  };
+    name: (rate) => (rate === Infinity ? 'closed loop' : format.targetRate(rate) + all(' writes/s')),
+  });
   const QMS = {
     title: 'Queue managers per host',
     head: 'Queue managers per host',
@@ -223,7 +253,7 @@ plimsoll.summary = (() => {
   const sweptIn = (steps) => {
     const {plan} = steps[0].report;
     const {rate_per_second: rates, qm} = (plan && plan.sweep) || {rate_per_second: [], qm: []};
-    const swept = [...(rates.length > 0 ? [RATES] : []), ...(qm.length > 0 ? [QMS] : [])];
+    const swept = [...(rates.length > 0 ? [ratesOf(plimsoll.words)] : []), ...(qm.length > 0 ? [QMS] : [])];
     return qm.length > rates.length ? swept.reverse() : swept;
   };
 
@@ -238,13 +268,24 @@ plimsoll.summary = (() => {
     const services = columns.summary('throughput', 'latency');
     const responses = columns.summary('throughput', 'response');
     const paced = shown.some((step) => step.cluster.rate);
-    const rows = shown.map(
-        ({cluster, step}) =>
-            [model.blockText(step.block_size_bytes), String(step.number), ...swept.map((one) => one.text(one.of(step))),
-             ...(cluster.rate ? responses : services).cells(cluster, (ns) => ns)]);
+    const mixed = shown.some((step) => step.reads);
+    const row = (step, scope, operation) =>
+        [model.blockText(step.block_size_bytes), String(step.number), ...swept.map((one) => one.text(one.of(step))),
+         ...(mixed ? [model.operationMark(operation)] : []),
+         ...(scope.rate ? responses : services).cells(scope, (ns) => ns)];
+    const rows = shown.flatMap((one) => {
+      const reads = one.readsOf(one.cluster);
+      return [
+        row(one.step, one.cluster, model.OPERATIONS.writes),
+        ...(reads ? [row(one.step, reads, model.OPERATIONS.reads)] : [])
+      ];
+    });
     const table = plimsoll.table(
         'Cluster, by ' + axis.by + '; ' + (paced ? 'response' : 'service') + ' time',
-        [{title: 'Block', head: true}, {title: 'Step'}, ...swept.map(({head}) => ({title: head})), ...services.heads],
+        [
+          {title: 'Block', head: true}, {title: 'Step'}, ...swept.map(({head}) => ({title: head})),
+          ...(mixed ? [{title: 'Operation', text: true}] : []), ...services.heads
+        ],
         rows);
     const values = valuesOf(axis, shown);
     if (values.length < 2) return {element: plimsoll.section('sweep', 'All steps', table), charts: []};
@@ -265,20 +306,29 @@ plimsoll.summary = (() => {
     const place = axis.place || ((value) => values.indexOf(value));
     const textAt = axis.at || ((at) => axis.text(values[Math.min(Math.max(Math.round(at), 0), values.length - 1)]));
     const x = values.map(place);
-    const valueOf = (value, name, get) => {
+    const valueOf = (value, name, get, scopeOf) => {
       const found = steps.find((step) => axis.of(step.step) === value && lineOf(step) === name);
-      return found === undefined || felt(found.cluster).count === 0 ? null : get(found.cluster);
+      const scope = found === undefined ? null : scopeOf(found);
+      return scope === null || felt(scope).count === 0 ? null : get(scope);
     };
     // Several loads have colours of their own; those of their latencies that have dashes are not shown at first.
     const own = others.length > 0;
-    const lines = (what, color, get, dash = null) =>
+    const ofCluster = (step) => step.cluster;
+    const lines = (what, color, get, dash, scopeOf = ofCluster) =>
         names.map((name, at) => ({
                     name: name === '' ? what : what + ', ' + name,
                     color: own ? model.color(at) : color,
-                    dash: own ? dash : model.dash(8 * at),
+                    dash: own || scopeOf !== ofCluster ? dash : model.dash(8 * at),
                     hidden: own && dash !== null,
-                    values: values.map((value) => valueOf(value, name, get)),
+                    values: values.map((value) => valueOf(value, name, get, scopeOf)),
                   }));
+    // Makes the lines of the writes and, where steps also read, those of the reads, which all have dashes.
+    const mixed = steps.some((step) => step.reads);
+    const {writes, reads} = model.OPERATIONS;
+    const ofReads = (step) => step.readsOf(step.cluster);
+    const ofBoth = (what, color, get, dash = null, ofRead = [6, 3]) =>
+        [...lines(what + (mixed ? ' of the writes' : ''), color, get, dash),
+         ...(mixed ? lines(what + ' of the reads', reads.color, get, ofRead, ofReads) : [])];
     const chart = (options) => new plimsoll.Chart({
       x,
       points: true,
@@ -291,22 +341,23 @@ plimsoll.summary = (() => {
     });
     const known = (id) => (cluster) => (plimsoll.columns.isKnown(felt(cluster), id) ? felt(cluster)[id + '_ns'] : null);
     const what = steps.some((step) => step.cluster.rate) ? 'response time' : 'service time';
-    const p50 = lines('p50', 'p50', known('p50'), [2, 2]);
-    const p99 = lines('p99', 'p99', known('p99'));
-    const max = lines('max', 'max', (cluster) => felt(cluster).max_ns, [8, 3]);
-    const throughput = swept.length > 0 ? {
-      name: 'IO/s by ' + axis.by,
-      yTitle: 'IO/s',
-      yText: (v) => format.rate(v) + ' IO/s',
-      log: true,
-      series: lines('IO/s', 's1', (cluster) => cluster.iops)
-    } :
-                                          {
-                                            name: 'Bandwidth by block size',
-                                            yTitle: 'MB/s',
-                                            yText: (v) => format.fixed(v, 2) + ' MB/s',
-                                            series: lines('bandwidth', 's1', (cluster) => cluster.mb_per_second)
-                                          };
+    const p50 = ofBoth('p50', 'p50', known('p50'), [2, 2], [2, 5]);
+    const p99 = ofBoth('p99', 'p99', known('p99'));
+    const max = ofBoth('max', 'max', (cluster) => felt(cluster).max_ns, [8, 3], [8, 3, 2, 3]);
+    const throughput = swept.length > 0 ?
+        {
+          name: 'IO/s by ' + axis.by,
+          yTitle: 'IO/s',
+          yText: (v) => format.rate(v) + ' IO/s',
+          log: true,
+          series: ofBoth('IO/s', writes.color, (cluster) => cluster.iops)
+        } :
+        {
+          name: 'Bandwidth by block size',
+          yTitle: 'MB/s',
+          yText: (v) => format.fixed(v, 2) + ' MB/s',
+          series: ofBoth('bandwidth', writes.color, (cluster) => cluster.mb_per_second)
+        };
     return [
       chart({...throughput, yTick: format.shortCount}),
       chart({

@@ -11,8 +11,9 @@ plimsoll.timeCharts = (() => {
   const thinned = (found) => {
     const some = found.filter((one) => one.series.thinned);
     if (some.length === 0) return null;
-    return some.every((one) => one.scope.kind === 'qm') ? plimsoll.THINNED :
-                                                          plimsoll.THINNED_TOGETHER[some[0].series.kept];
+    return some.every((one) => one.scope.kind === 'qm') ?
+        plimsoll.THINNED :
+        plimsoll.words.all(plimsoll.THINNED_TOGETHER[some[0].series.kept]);
   };
 
   // The range of a step's time, with its positions as text.
@@ -67,26 +68,35 @@ plimsoll.timeCharts = (() => {
     ];
   };
 
-  // Stacks or lines over the union of the scopes' seconds.
-  const throughput = (step, range, scopes, column, stacked) => {
-    const found = scopes.map((scope) => ({scope, series: step.seriesOf(scope, step.writeSeries)}))
-                      .filter((one) => one.series !== null);
+  // Makes the chart of a view (viewsOf), as stacks or lines over the union of its seconds.
+  const throughput = (step, range, {of, byOperation, stacked}, column) => {
+    const {reads} = model.OPERATIONS;
+    const all = of.map(({scope, operation}) => ({
+                         scope,
+                         operation,
+                         series: step.seriesOf(scope, operation === reads ? step.readSeries : step.writeSeries)
+                       }));
+    const found = all.filter((one) => one.series !== null);
+    const missing = byOperation ? all.find((one) => one.series === null) : undefined;
     const rates = found.map((one) => ratesBySecond(one.series, column));
     const seconds = [...new Set(rates.flatMap((one) => [...one.keys()]))].sort((a, b) => a - b);
     const lengths = seconds.map((at) => Math.max(...rates.map((one) => (one.has(at) ? one.get(at).length : 0))));
     const scale = column === 'bytes' ? 1e-6 : 1;
     let lines =
         found.map((one, at) => ({
-                    name: one.scope.kind === 'qm' ? 'qm' + one.scope.qm : model.nameOf(one.scope),
-                    color: model.color(at),
+                    name: byOperation           ? one.operation.name :
+                        one.scope.kind === 'qm' ? 'qm' + one.scope.qm :
+                                                  model.nameOf(one.scope),
+                    color: byOperation ? one.operation.color : model.color(at),
                     dash: stacked ? null : model.dash(at),
                     values: seconds.map((from) => (rates[at].has(from) ? rates[at].get(from).rate * scale : null)),
                   }));
     const hidden = stacked ? 0 : Math.max(0, lines.length - MOST_LINES);
-    lines = stacked ? fewer(lines, scopes.length > 0 ? scopes[0].kind : '') :
+    lines = stacked ? fewer(lines, of.length > 0 ? of[0].scope.kind : '') :
                       lines.map((line, at) => ({...line, hidden: at >= MOST_LINES}));
     const unit = column === 'bytes' ? 'MB/s' : 'IO/s';
     const text = column === 'bytes' ? (value) => format.fixed(value, 2) : format.rate;
+    const whose = step.reads && !byOperation && of.length > 0 ? ' of the ' + of[0].operation.name : '';
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Throughput over time (' + unit + ')',
@@ -95,14 +105,15 @@ plimsoll.timeCharts = (() => {
       xText: (x, row) => second(step, seconds[row], lengths[row]),
       series: lines,
       stacked,
-      yTitle: unit + (stacked ? ', stacked' : ''),
+      yTitle: unit + whose + (stacked ? ', stacked' : ''),
       yTick: format.shortCount,
       yText: (value) => text(value) + ' ' + unit,
       underlays: [plimsoll.stalls.shade(step)],
       thinned: thinned(found),
       remark: hidden > 0 ? format.count(hidden) + ' of ' + format.count(lines.length) +
               ' queue managers are hidden; click a name in the legend to show it.' :
-                           null,
+          missing ? 'The report does not have the ' + missing.operation.name + ' of each second.' :
+                    null,
     });
   };
 
@@ -115,10 +126,10 @@ plimsoll.timeCharts = (() => {
     latency_max_ns: {color: 'max', dash: [2, 2]},
   };
 
-  // A part has no percentiles: its average and maximum are drawn.
+  // An operation beside the main one has no percentiles: its average and maximum are drawn.
   const columnsOf = (step) => {
     const {series} = plimsoll.columns;
-    if (!step.isPart()) return series;
+    if (step.isMain()) return series;
     return [{field: 'latency_avg_ns', title: 'avg', percent: 0}, ...series.filter((column) => column.percent === 0)];
   };
 
@@ -169,7 +180,8 @@ plimsoll.timeCharts = (() => {
     const END = 'in flight or not issued at the end of the step';
     const remark = end === 0 ? null :
                                'The last point is the ' + (step.isPart() ? 'longest ' + step.timeName() : 'slowest') +
-            ' of the writes that were in flight or not issued when the step ended: ' + format.time(end) + '.';
+            ' of the ' + (step.kind === 'response' ? plimsoll.words.all('writes') : step.whose()) +
+            ' that were in flight or not issued when the step ended: ' + format.time(end) + '.';
     return new plimsoll.Chart({
       ...timeOptions(step, range),
       name: 'Latency over time, ' + (scope === null ? 'cluster' : model.nameOf(scope)),
@@ -178,7 +190,7 @@ plimsoll.timeCharts = (() => {
       xText: (_, at) => (at < rows.length ? second(step, series.second[rows[at]], series.length_s[rows[at]]) : END),
       series: lines,
       floor,
-      yTitle: step.timeName() + ' of the writes in each second',
+      yTitle: step.timeName() + ' of the ' + step.whose() + ' in each second',
       yTick: format.shortTime,
       yText: format.time,
       log,
@@ -189,18 +201,41 @@ plimsoll.timeCharts = (() => {
     });
   };
 
-  const throughputSection = (step, range) => {
-    const {place, put, chart} = slot();
-    const views = [{name: 'hosts, stacked', value: {scopes: step.hosts, stacked: true}}];
-    if (step.storages.length > 1)
-      views.push({name: 'storages, stacked', value: {scopes: step.storages, stacked: true}});
+  // What the chart of throughput can show: [{name, value: {of: [{scope, operation}], byOperation: true where the lines
+  // are operations of one scope, otherwise they are scopes, stacked}}].
+  const viewsOf = (step) => {
+    const {writes, reads} = model.OPERATIONS;
+    const views = [];
+    const add = (name, value) => views.push({name, value});
+    const scopesOf = (scopes, operation) => scopes.map((scope) => ({scope, operation}));
+    const both = (scope) =>
+        ({of: [writes, reads].map((operation) => ({scope, operation})), byOperation: true, stacked: true});
+    if (step.reads) {
+      if (step.cluster !== null) add('writes and reads, stacked', both(step.cluster));
+      for (const host of step.hosts.length > 1 ? step.hosts : []) add('writes and reads of ' + host.host, both(host));
+    }
+    for (const operation of step.reads ? [writes, reads] : [writes]) {
+      const whose = step.reads ? operation.name + ' of ' : '';
+      add(whose + 'hosts, stacked', {of: scopesOf(step.hosts, operation), stacked: true});
+      if (step.storages.length > 1)
+        add(whose + 'storages, stacked', {of: scopesOf(step.storages, operation), stacked: true});
+    }
+    // The reads have no series of single queue managers.
     for (const host of step.hosts) {
       const qms = step.qms.get(host.host);
-      if (qms.length > 1) views.push({name: 'queue managers of ' + host.host, value: {scopes: qms, stacked: false}});
+      if (qms.length < 2) continue;
+      add((step.reads ? 'writes of ' : '') + 'queue managers of ' + host.host,
+          {of: scopesOf(qms, writes), stacked: false});
     }
+    return views;
+  };
+
+  const throughputSection = (step, range) => {
+    const {place, put, chart} = slot();
+    const views = viewsOf(step);
     let view = views[0].value;
     let column = 'writes';
-    const show = () => put(throughput(step, range, view.scopes, column, view.stacked));
+    const show = () => put(throughput(step, range, view, column));
     const controls = el('div', {class: 'controls'}, views.length > 1 ? picker('Show', views, (value) => {
                           view = value;
                           show();
@@ -218,8 +253,8 @@ plimsoll.timeCharts = (() => {
     const scopes = [step.cluster, ...(step.storages.length > 1 ? step.storages : [])].filter((scope) => scope !== null);
     for (const host of step.hosts) {
       const qms = step.qms.get(host.host);
-      // A part has no series of single queue managers.
-      scopes.push(host, ...(qms.length > 1 && !step.isPart() ? qms : []));
+      // An operation beside the main one has no series of single queue managers.
+      scopes.push(host, ...(qms.length > 1 && step.isMain() ? qms : []));
     }
     let scope = scopes.length > 0 ? scopes[0] : null;
     let log = true;

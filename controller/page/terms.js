@@ -63,6 +63,41 @@ plimsoll.TERMS = {
   'Split brain': 'two instances held the lock, or wrote, at the same time',
 };
 
+// Functions that make a text about writes one about a report's operations:
+// - main(text): about the operations of the main figures, which are reads where all operations read
+// - all(text): about writes and reads together, which are "operations" where a run has both
+// - onlyReads: whether all operations read
+plimsoll.wordsOf = ({plan}) => {
+  const percent = (plan && plan.read_percent) || 0;
+  const speaker = (words) => (text) => text.replace(/\b(?:a write|write to|writes?|wrote|written)\b/gi, (found) => {
+    const word = words[found.toLowerCase()];
+    return found[0] === found[0].toUpperCase() ? word[0].toUpperCase() + word.slice(1) : word;
+  });
+  const same = (text) => text;
+  if (percent === 0) return {main: same, all: same, onlyReads: false};
+  if (percent < 100) {
+    const words = {write: 'operation', writes: 'operations', wrote: 'did', written: 'transferred'};
+    return {main: same, all: speaker({...words, 'a write': 'an operation', 'write to': 'access'}), onlyReads: false};
+  }
+  const words = {write: 'read', writes: 'reads', wrote: 'read', written: 'read'};
+  const ofReads = speaker({...words, 'a write': 'a read', 'write to': 'read from'});
+  return {main: ofReads, all: ofReads, onlyReads: true};
+};
+
+// Until useWordsOf is called, the page speaks of writes.
+plimsoll.words = plimsoll.wordsOf({});
+
+// Makes the page's texts and the explanations of terms speak of a report's operations.
+plimsoll.useWordsOf = (report) => {
+  plimsoll.words = plimsoll.wordsOf(report);
+  const {main, all} = plimsoll.words;
+  const ofWritesAlone = ['dsync', 'write_call', 'sync'];
+  const ofAll = ['stalls', 'O_DIRECT', ...plimsoll.columns.titles];
+  for (const [name, help] of Object.entries(plimsoll.TERMS)) {
+    if (!ofWritesAlone.includes(name)) plimsoll.TERMS[name] = (ofAll.includes(name) ? all : main)(help);
+  }
+};
+
 // A word with its meaning: shown where the pointer rests, and below it while it has the focus of keyboard or finger.
 plimsoll.term = (word, help = plimsoll.TERMS[word]) => {
   const show = () => {

@@ -1,11 +1,14 @@
 #include "controller/render/columns.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -24,15 +27,16 @@ constexpr FigureColumn kWriteFigures[] = {
 };
 
 constexpr FigureColumn kThroughputFigures[] = {
-    {"iops", "IO/s", FigureFormat::kRate, kTables | kSummaries, "writes completed per second of the measured time"},
-    {"mb_per_second", "MB/s", FigureFormat::kThroughput, kTables | kSummaries,
+    {"iops", "IO/s", FigureFormat::kRate, kTables | kSummaries | kTextMixed,
+     "writes completed per second of the measured time"},
+    {"mb_per_second", "MB/s", FigureFormat::kThroughput, kTables | kSummaries | kTextMixed,
      "millions of bytes (10\u2076) written per second"},
 };
 
 // Figures of a LatencyReport, and as far as it has them of a LimitLatency.
 constexpr FigureColumn kLatencyFigures[] = {
     {"min_ns", "min", FigureFormat::kLatency, kTextCounts | kPageTable, "the fastest write"},
-    {"avg_ns", "avg", FigureFormat::kLatency, kTables | kPageSummary, "average"},
+    {"avg_ns", "avg", FigureFormat::kLatency, kTables | kPageSummary | kTextMixed, "average"},
     {"wavg_ns", "wavg", FigureFormat::kLatency, kTextCounts | kPageTable,
      "weighted average as xdisk computes it, \u03a3n\u00b2t / \u03a3n\u00b2 over the histogram\u2019s buckets (n "
      "writes of "
@@ -40,12 +44,13 @@ constexpr FigureColumn kLatencyFigures[] = {
     {"p50_ns", "p50", FigureFormat::kLatency, kTables | kSummaries,
      "median: half of the writes took no longer than this"},
     {"p90_ns", "p90", FigureFormat::kLatency, kTables, "90 % of the writes took no longer than this"},
-    {"p99_ns", "p99", FigureFormat::kLatency, kTables | kSummaries, "99 % of the writes took no longer than this"},
+    {"p99_ns", "p99", FigureFormat::kLatency, kTables | kSummaries | kTextMixed,
+     "99 % of the writes took no longer than this"},
     {"p99_9_ns", "p99.9", FigureFormat::kLatency, kTables | kSummaries,
      "99.9 % of the writes took no longer than this"},
     {"p99_99_ns", "p99.99", FigureFormat::kLatency, kTextCounts | kPageTable,
      "99.99 % of the writes took no longer than this"},
-    {"max_ns", "max", FigureFormat::kLatency, kTables | kSummaries, "the slowest write"},
+    {"max_ns", "max", FigureFormat::kLatency, kTables | kSummaries | kTextMixed, "the slowest write"},
     {"sum_ns"},
 };
 
@@ -154,6 +159,14 @@ std::string IdlePercent(const v1::ScopeReport& scope) {
   return time_ns <= 0 ? kDash : FormatFixed(100 * idle_ns / time_ns, 2);
 }
 
+// Makes a text about writes one about another operation. Writers remain writers.
+std::string AboutOperation(const std::string& text, const std::string& operation) {
+  if (operation == "write") return text;
+  const std::string operations = absl::StrCat(operation, "s");
+  return absl::StrReplaceAll(
+      text, {{"writer", "writer"}, {"writes", operations}, {"written", operation}, {"write", operation}});
+}
+
 }  // namespace
 
 constinit const ColumnGroup kWriteColumns{"writes", "", "", v1::ScopeReport::descriptor, Scope, kWriteFigures};
@@ -253,13 +266,13 @@ FigureTable::FigureTable(std::initializer_list<const ColumnGroup*> groups, uint3
   }
 }
 
-FigureTable FigureTable::Summary(bool paced, bool swept) {
-  FigureTable summary({&kThroughputColumns, nullptr, &kFeltColumns}, kTextSummary);
+FigureTable FigureTable::Summary(bool paced, bool swept, bool mixed) {
+  FigureTable summary({&kThroughputColumns, nullptr, &kFeltColumns}, mixed ? kTextMixed : kTextSummary);
   if (swept) {
     summary.entries_.erase(summary.entries_.begin() + 1);
     return summary;
   }
-  if (!paced) return summary;
+  if (!paced || mixed) return summary;
   // The target stands behind IO/s.
   const FigureTable rate({&kRateColumns}, kTextSummary);
   summary.entries_.insert(summary.entries_.begin() + 1, rate.entries_.begin(), rate.entries_.end());
@@ -287,21 +300,24 @@ void FigureTable::AddCells(const v1::ScopeReport& scope, const LatencyUnit& unit
   }
 }
 
-std::string ColumnsJson() {
+std::string ColumnsJson(const v1::TestPlan& plan) {
   JsonWriter json(/*compact=*/true);
   const auto text = [&json](const char* key, const std::string& value) { json.Key(key).String(value); };
   json.BeginObject();
   for (const ColumnGroup* const group : {&kWriteColumns, &kThroughputColumns, &kLatencyColumns, &kTimeColumns,
                                          &kBandwidthColumns, &kRateColumns, &kResponseColumns}) {
     json.Key(group->name).BeginArray();
+    // The target rate and the idle time cover all operations of a writer.
+    const bool all = group == &kRateColumns || group == &kTimeColumns;
+    const std::string operation = all ? AnyOperation(plan.read_percent()) : MainOperation(plan);
     for (const FigureColumn& column : group->columns) {
       if (!column.IsIn(kPageTable | kPageSummary)) continue;
       json.BeginObject();
       text("in", group->json_path);
       text("field", column.field);
-      text("title", column.heading);
+      text("title", AboutOperation(column.heading, operation));
       text("format", FigureFormatName(column.format));
-      text("help", column.help);
+      text("help", AboutOperation(column.help, operation));
       json.Key("table").Bool(column.IsIn(kPageTable));
       json.Key("summary").Bool(column.IsIn(kPageSummary));
       json.EndObject();

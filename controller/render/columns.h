@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "google/protobuf/message.h"
+#include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -45,6 +46,8 @@ enum FigureTables : uint32_t {
   // A row for each step: in the text report's summary and in Markdown, and on the page.
   kTextSummary = 8,
   kPageSummary = 16,
+  // A row for each operation of a step that reads and writes: in the text report's summary and in Markdown.
+  kTextMixed = 32,
 };
 
 struct FigureColumn {
@@ -124,8 +127,9 @@ class FigureTable {
   // The columns of `groups` that `table` (of FigureTables) has; null between two groups is a rule.
   FigureTable(std::initializer_list<const ColumnGroup*> groups, uint32_t table);
   // The cluster's row of a step in a summary. `paced`: with the target rate, which some step has. `swept`: without that
-  // and without MB/s, whose place columns of a sweep take.
-  static FigureTable Summary(bool paced, bool swept = false);
+  // and without MB/s, whose place columns of a sweep take. `mixed`: with fewer figures, and without the target rate,
+  // which is that of all operations together; a row is of one of them.
+  static FigureTable Summary(bool paced, bool swept = false, bool mixed = false);
 
   // For TextTable, "|" for a rule; and the cells of a row, which have none for it.
   void AddHeadings(std::vector<std::string>& headings) const;
@@ -142,7 +146,8 @@ class FigureTable {
   std::vector<Entry> entries_;
 };
 
-// The columns of the page's tables, and of its charts by second, as JSON; page/columns.js reads it.
-std::string ColumnsJson();
+// The columns of the page's tables, and of its charts by second, as JSON; page/columns.js reads it. Headings and help
+// name the operations of the plan.
+std::string ColumnsJson(const v1::TestPlan& plan = v1::TestPlan::default_instance());
 
 }  // namespace plimsoll

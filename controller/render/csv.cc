@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -15,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/json.h"
@@ -198,17 +200,52 @@ std::vector<std::string> OperationNames(const v1::Report& report) {
   return {names.begin(), names.end()};
 }
 
-// Their latencies: sync_count, sync_p99_ns.
+// Adds a column for each number in one message of an operation's figures. `n`: the operation's place in ScopeRow. `of`
+// returns the message, or null where the figures lack it.
+void AddOperationFigures(const std::string& prefix, size_t n, const google::protobuf::Descriptor& type,
+                         const google::protobuf::Message* (*of)(const v1::OperationScopeReport& figures),
+                         CsvTable<ScopeRow>& table) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (!IsNumber(field)) continue;
+    table.Column(CsvCell(absl::StrCat(prefix, field.name())), [n, of, &field](const ScopeRow& row) {
+      const google::protobuf::Message* const message = row.operations[n] == nullptr ? nullptr : of(*row.operations[n]);
+      return message == nullptr ? std::string() : CsvFigure(*message, field);
+    });
+  }
+}
+
+// Adds the throughput of the reads, as the columns of a scope have that of its writes: reads, read_bytes, read_iops.
+void AddReadColumns(size_t n, CsvTable<ScopeRow>& table) {
+  const auto add = [n, &table](const char* name, auto get) {
+    table.Column(name, [n, get](const ScopeRow& row) {
+      const bool known = row.operations[n] != nullptr && row.operations[n]->has_throughput();
+      return known ? CsvCell(get(row.operations[n]->throughput())) : std::string();
+    });
+  };
+  add("reads", [](const v1::OperationThroughputReport& all) { return uint64_t{all.count()}; });
+  add("read_bytes", [](const v1::OperationThroughputReport& all) { return uint64_t{all.bytes()}; });
+  add("read_iops", [](const v1::OperationThroughputReport& all) { return all.iops(); });
+  add("read_mb_per_second", [](const v1::OperationThroughputReport& all) { return all.mb_per_second(); });
+}
+
+// Adds the latencies of the operations: sync_count, sync_p99_ns; for reads also throughput and response times.
 void AddOperationColumns(const std::vector<std::string>& names, CsvTable<ScopeRow>& table) {
   const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
   for (size_t n = 0; n < names.size(); ++n) {
-    for (int i = 0; i < type.field_count(); ++i) {
-      const FieldDescriptor& field = *type.field(i);
-      if (!IsNumber(field)) continue;
-      table.Column(CsvCell(absl::StrCat(names[n], "_", field.name())), [n, &field](const ScopeRow& row) {
-        return row.operations[n] == nullptr ? std::string() : CsvFigure(row.operations[n]->latency(), field);
-      });
-    }
+    const bool reads = names[n] == kReadName;
+    if (reads) AddReadColumns(n, table);
+    AddOperationFigures(
+        names[n] + "_", n, type,
+        [](const v1::OperationScopeReport& figures) -> const google::protobuf::Message* { return &figures.latency(); },
+        table);
+    if (!reads) continue;
+    AddOperationFigures(
+        "read_response_", n, type,
+        [](const v1::OperationScopeReport& figures) -> const google::protobuf::Message* {
+          return figures.has_response() ? &figures.response() : nullptr;
+        },
+        table);
   }
 }
 
@@ -296,6 +333,7 @@ class SeriesRows {
   // Undefined after the last row.
   int row() const { return row_; }
   const RowSpan& span() const { return span_; }
+  SeriesPlace here() const { return {series_, row_}; }
   void Next() {
     ++row_;
     Read();
@@ -353,7 +391,8 @@ struct SecondRow {
   RowSpan span = {};
   // The response times of the same writes.
   SeriesPlace response = {};
-  // The times of the operations that some step measures beside the writes (OperationNames).
+  // The times of the operations that some step measures beside the writes (OperationNames). Where only the reads have
+  // the row, `row` is past the end of `series`.
   std::vector<SeriesPlace> operations = {};
 };
 
@@ -375,7 +414,7 @@ std::string Quantile(const google::protobuf::RepeatedFieldRef<uint64_t>& column,
 
 std::string StartOf(const SecondRow& row) {
   google::protobuf::Timestamp start = row.step.start();
-  start.set_seconds(std::clamp<int64_t>(start.seconds(), 0, INT64_MAX / 2) + row.series.second(row.row));
+  start.set_seconds(std::clamp<int64_t>(start.seconds(), 0, INT64_MAX / 2) + row.span.second);
   return FormatMoment(start);
 }
 
@@ -411,7 +450,7 @@ CsvTable<SecondRow> SecondColumns(const std::vector<std::string>& operations) {
   table.Column("host", [](const SecondRow& row) { return CsvCell(row.series.host()); });
   table.Column("qm", [](const SecondRow& row) { return NonZeroCell(row.series.qm()); });
   table.Column("storage", [](const SecondRow& row) { return NonZeroCell(row.series.storage()); });
-  table.Column("second", [](const SecondRow& row) { return CsvCell(uint64_t{row.series.second(row.row)}); });
+  table.Column("second", [](const SecondRow& row) { return CsvCell(uint64_t{row.span.second}); });
   table.Column("start_utc", StartOf);
   table.Column("length_ns", [](const SecondRow& row) { return CsvCell(row.span.length_ns); });
   table.Column("irregular", [](const SecondRow& row) { return std::string(row.span.irregular); });
@@ -426,6 +465,16 @@ CsvTable<SecondRow> SecondColumns(const std::vector<std::string>& operations) {
   AddTimes("latency_", [](const SecondRow& row) { return SeriesPlace{&row.series, row.row}; }, true, table);
   AddTimes("response_", [](const SecondRow& row) { return row.response; }, true, table);
   for (size_t n = 0; n < operations.size(); ++n) {
+    if (operations[n] == kReadName) {
+      const auto add = [n, &table](const char* name, const auto& column) {
+        table.Column(name, [n, column](const SecondRow& row) {
+          const SeriesPlace& at = row.operations[n];
+          return at.series == nullptr ? std::string() : CsvCell(At(column(*at.series), at.row));
+        });
+      };
+      add("read_count", [](const v1::SeriesReport& series) -> const auto& { return series.writes(); });
+      add("read_bytes", [](const v1::SeriesReport& series) -> const auto& { return series.bytes(); });
+    }
     // The series of operations have no percentiles.
     AddTimes(absl::StrCat(operations[n], "_"), [n](const SecondRow& row) { return row.operations[n]; }, false, table);
   }
@@ -444,6 +493,9 @@ std::string RenderTimelineCsv(const v1::Report& report) {
     table.Column("down_host", [](const SecondRow& row) { return CsvCell(row.step.down_host()); });
   }
   AddSweptColumns(report, table);
+  const auto read = std::ranges::find(operations, kReadName);
+  std::optional<size_t> reads;
+  if (read != operations.end()) reads = static_cast<size_t>(read - operations.begin());
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
     const SeriesByScope responses(step.response().series());
@@ -453,11 +505,22 @@ std::string RenderTimelineCsv(const v1::Report& report) {
       SeriesRows response = responses.RowsLike(series);
       std::vector<SeriesRows> part_rows;
       for (const SeriesByScope& part : parts) part_rows.push_back(part.RowsLike(series));
+      bool closed = false;
       for (SeriesRows rows(&series); !rows.done(); rows.Next()) {
         SecondRow second{report, step, series, rows.row(), rows.span(), response.Find(rows.span())};
         for (SeriesRows& part : part_rows) second.operations.push_back(part.Find(rows.span()));
         csv += table.Line(second);
+        closed = closed || rows.span().closing();
       }
+      if (closed || !reads) continue;
+      // Where only reads were in flight at the step's end, the writes have no row for it.
+      SeriesRows& read_rows = part_rows[*reads];
+      while (!read_rows.done() && !read_rows.span().closing()) read_rows.Next();
+      if (read_rows.done()) continue;
+      SecondRow second{report, step, series, series.second_size(), read_rows.span()};
+      second.operations.resize(part_rows.size());
+      second.operations[*reads] = read_rows.here();
+      csv += table.Line(second);
     }
   }
   return csv;

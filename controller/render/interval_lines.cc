@@ -3,9 +3,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/live_view.h"
 #include "controller/render/plain_text.h"
+#include "controller/report/main_operation.h"
 
 namespace plimsoll {
 namespace {
@@ -78,7 +80,8 @@ std::string Seconds(int64_t length_ns) {
 }  // namespace
 
 void IntervalLines::AddHeading(std::vector<std::string>& lines) const {
-  lines.push_back(absl::StrCat(Column("s", kTimeColumn), Column("writes", kCountColumn), " |",
+  const char* const operations = MainOperations(read_percent_);
+  lines.push_back(absl::StrCat(Column("s", kTimeColumn), Column(operations, kCountColumn), " |",
                                Column("in total", kTotalColumn), LatencyHeadings(), " |", IntervalHeadings()));
 }
 
@@ -89,8 +92,8 @@ std::vector<std::string> IntervalLines::Add(const IntervalRow& row) {
     lines.push_back(absl::StrCat(
         "Step ", FormatStepNumber(row.step, row.steps, row.round_steps), "   ", FormatBlockSize(row.block_size_bytes),
         row.down_host.empty() ? "" : absl::StrCat("   ", SanitizeForTerminal(row.down_host), " down"),
-        row.swept.empty() ? "" : "   ", absl::StrJoin(row.swept, "   "), "   writes of all hosts; ",
-        row.response_times ? "response" : "service", " time in ms"));
+        row.swept.empty() ? "" : "   ", absl::StrJoin(row.swept, "   "), "   ", MainOperations(read_percent_),
+        " of all hosts; ", row.response_times ? "response" : "service", " time in ms"));
     lines.push_back(absl::StrCat(
         PadRight(absl::StrCat("  every ", interval_ns_ / kNsPerSecond, " s"), kTimeColumn + kCountColumn),
         " | step so far", std::string(kTotalColumn + kMaxColumn + 2 * kMinColumn - 12, ' '), " | interval"));

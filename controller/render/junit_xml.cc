@@ -12,6 +12,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/render/json.h"
+#include "controller/render/plain_text.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "controller/report/scopes.h"
@@ -89,7 +90,7 @@ bool IsGreen(const std::vector<JUnitCase>& cases, size_t from) {
 JUnitPlace PlaceOfStep(const v1::Report& report, uint32_t number) {
   const v1::StepReport* const step = StepByNumber(report, number);
   if (step == nullptr) return {number == 0 ? "run" : absl::StrCat("run.step ", number), 0};
-  const std::string load = absl::StrJoin(SweptParts(*step), ", ");
+  const std::string load = absl::StrJoin(SweptParts(*step, report.plan()), ", ");
   return {absl::StrCat("run.step ", number, " (", FormatBlockSize(step->block_size_bytes()),
                        step->has_down_host() ? absl::StrCat(", ", step->down_host(), " down") : "",
                        load.empty() ? "" : ", ", load, ")"),

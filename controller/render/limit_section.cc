@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/algorithm.h"
@@ -13,6 +14,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
@@ -70,12 +72,13 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
   const auto add = [&lines](const std::string& heading, const std::string& text) {
     for (const std::string& line : UnderHeading(heading, text)) lines.push_back(line);
   };
-  const std::string unit = OverRate(limit) ? "writes/s per queue manager" : "queue managers per host";
+  const std::string rate = absl::StrCat(AnyOperation(report.plan().read_percent()), "s/s");
+  const std::string unit = OverRate(limit) ? rate + " per queue manager" : "queue managers per host";
   if (limit.limit() > 0) {
     const bool bound = limit.cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR;
     add("Limit",
         absl::StrCat(bound ? "at least " : "", LoadCell(limit, limit.limit()), " ", unit, ", ",
-                     FormatRate(limit.iops()), " writes/s of all hosts", limit.held() ? ", held" : ", not held"));
+                     FormatRate(limit.iops()), " ", rate, " of all hosts", limit.held() ? ", held" : ", not held"));
   } else {
     add("Limit", absl::StrCat("no load was shown to meet the criteria"));
   }
@@ -93,10 +96,10 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
     add("Cause", absl::StrCat(CauseName(limit.cause()), limit.cause_text().empty() ? "" : ": ", limit.cause_text()));
   }
   if (limit.maximum() > 0) {
-    add("Maximum", absl::StrCat(FormatRate(limit.maximum()), " writes/s per queue manager, without a target rate"));
+    add("Maximum", absl::StrCat(FormatRate(limit.maximum()), " ", rate, " per queue manager, without a target rate"));
   }
   if (limit.knee() > 0) {
-    add("Knee", absl::StrCat(LoadCell(limit, limit.knee()), " ", unit, ": most writes/s for their mean latency"));
+    add("Knee", absl::StrCat(LoadCell(limit, limit.knee()), " ", unit, ": most ", rate, " for their mean latency"));
   }
   return lines;
 }
@@ -115,8 +118,9 @@ void AddCells(const v1::LimitLatency& latency, const LatencyUnit& unit, std::vec
 }
 
 // How sure the figures are by which criteria about percentiles are decided, or those about averages.
-void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::LimitPoint*>& points, bool averages,
+void AddConfidence(const v1::Report& report, const std::vector<const v1::LimitPoint*>& points, bool averages,
                    std::vector<std::string>& lines) {
+  const v1::LimitReport& limit = report.limit();
   TextTable table({"step", OverRate(limit) ? "rate/QM" : "QMs", "|", "measured", "from", "to", "may be", "|", "limit"},
                   0, {8});
   bool any = false;
@@ -141,7 +145,9 @@ void AddConfidence(const v1::LimitReport& limit, const std::vector<const v1::Lim
   if (averages) {
     lines.emplace_back("Averages, where they are largest, with their confidence interval, in ms");
   } else {
-    lines.emplace_back("Writes beyond a criterion's limit, where most are, with their confidence");
+    std::string operations = absl::StrCat(AnyOperation(report.plan().read_percent()), "s");
+    operations[0] = absl::ascii_toupper(static_cast<unsigned char>(operations[0]));
+    lines.push_back(absl::StrCat(operations, " beyond a criterion's limit, where most are, with their confidence"));
     lines.emplace_back("interval, in percent");
   }
   AppendLines(table.Lines(), lines);
@@ -197,13 +203,14 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   }
   const bool paced = OverRate(limit) || report.plan().workload().rate_per_second() > 0;
   std::vector<std::string> lines = {
-      absl::StrCat("Load-latency curve: all hosts, ", paced ? "response" : "service", " time in ", unit.name)};
+      absl::StrCat("Load-latency curve: all hosts, ", paced ? "response" : "service", " time",
+                   ReadsAndWrites(report.plan().read_percent()) ? " of writes" : "", " in ", unit.name)};
   AppendLines(cluster.Lines(), lines);
   if (not_recovered) lines.emplace_back("* measured although the storage had not recovered from the load before it");
   const size_t left_out = LimitCurve(limit).size() - points.size();
   if (left_out > 0) lines.push_back(absl::StrCat("  ... and ", left_out, " more loads (report.txt)"));
   if (most < SIZE_MAX) return lines;
-  for (const bool averages : {false, true}) AddConfidence(limit, points, averages, lines);
+  for (const bool averages : {false, true}) AddConfidence(report, points, averages, lines);
   if (!several) return lines;
   lines.emplace_back("");
   lines.push_back("The same of the host with the highest p99");
@@ -217,7 +224,8 @@ void LimitOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows)
   const bool over_rate = limit.over() == v1::LIMIT_OVER_RATE;
   constexpr auto kBelow = ConfigurationRow::Text::kBelow;
   rows.push_back({"Search", "--over",
-                  over_rate ? "rate: writes/s of each queue manager" : "qm: active queue managers of each host"});
+                  over_rate ? absl::StrCat("rate: ", AnyOperation(plan.read_percent()), "s/s of each queue manager")
+                            : "qm: active queue managers of each host"});
   if (over_rate) {
     rows.push_back({"Tolerance", "--tolerance", absl::StrFormat("%g %%", limit.tolerance_percent()), kBelow});
   }

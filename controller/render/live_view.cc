@@ -11,8 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/algorithm.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
+#include "controller/report/main_operation.h"
 
 namespace plimsoll {
 namespace {
@@ -70,20 +72,20 @@ std::string QmOf(const LiveHost& host) {
                                         : SanitizeForTerminal(host.oldest_write_name);
 }
 
-std::string TroubleOf(const LiveHost& host) {
+std::string TroubleOf(const LiveHost& host, uint32_t read_percent) {
   const std::string label = SanitizeForTerminal(host.label);
   if (host.lost) return absl::StrCat(label, " lost");
   if (host.oldest_write_ns >= kLongInFlightNs) {
-    return InOneWriteText(absl::StrCat(label, "/", QmOf(host)), host.oldest_write_ns);
+    return InOneWriteText(absl::StrCat(label, "/", QmOf(host)), host.oldest_write_ns, read_percent);
   }
   return absl::StrCat(label, " silent for ", WholeSeconds(host.silent_ns));
 }
 
-std::string Troubles(const LiveSnapshot& now) {
+std::string Troubles(const LiveSnapshot& now, uint32_t read_percent) {
   std::string text;
   size_t hosts = 0;
   for (const LiveHost& host : now.hosts) {
-    if (IsInTrouble(host) && ++hosts <= kTroublesInLine) absl::StrAppend(&text, kGap, TroubleOf(host));
+    if (IsInTrouble(host) && ++hosts <= kTroublesInLine) absl::StrAppend(&text, kGap, TroubleOf(host, read_percent));
   }
   if (hosts > kTroublesInLine) absl::StrAppend(&text, kGap, "and ", hosts - kTroublesInLine, " more hosts");
   return text;
@@ -96,10 +98,9 @@ std::string DownText(const LiveSnapshot& now) {
 
 // "step 1/2  4 KiB", "step 13, round 4  4 KiB", in a sweep "step 1/4  4 KiB  100 writes/s per QM".
 std::string StepText(const LiveSnapshot& now) {
-  std::string text = absl::StrCat("step ", FormatStepNumber(now.step, now.steps, now.round_steps, "/"), kGap,
-                                  FormatBlockSize(now.block_size_bytes), DownText(now));
-  for (const std::string& part : now.swept) absl::StrAppend(&text, kGap, part);
-  return text;
+  return absl::StrCat("step ", FormatStepNumber(now.step, now.steps, now.round_steps, "/"), kGap,
+                      FormatBlockSize(now.block_size_bytes), DownText(now), now.swept.empty() ? "" : kGap,
+                      absl::StrJoin(now.swept, kGap));
 }
 
 std::string Figures(const LiveSnapshot& now, const LiveFigures& figures) {
@@ -301,7 +302,7 @@ void LiveDrawing::AddHeader() {
   } else if (now_.elapsed_ns < now_.duration_ns) {
     line.push_back({absl::StrCat(kGap, "measuring ", PartOf(now_.elapsed_ns, now_.duration_ns))});
   } else {
-    line.push_back({absl::StrCat(kGap, "waiting for the last writes")});
+    line.push_back({absl::StrCat(kGap, "waiting for the last ", AnyOperation(view_.read_percent), "s")});
   }
   if (now_.repetitions > 1) {
     line.push_back({absl::StrCat(kGap, "repetition ", now_.repetition, " of ", now_.repetitions), LiveStyle::kDim});
@@ -337,9 +338,10 @@ void LiveDrawing::AddBar() {
 }
 
 void LiveDrawing::AddChart() {
+  const std::string of_second = absl::StrCat(ReadsAndWrites(view_.read_percent) ? "write " : "", "p99 of each second");
   const size_t count = std::min({view_.seconds.size(), width_, kMostChartSeconds});
   if (count == 0) {
-    canvas_.Add({{"p99 of each second", LiveStyle::kBold}, {": none is complete yet", LiveStyle::kDim}});
+    canvas_.Add({{of_second, LiveStyle::kBold}, {": none is complete yet", LiveStyle::kDim}});
     for (size_t row = 0; row < parts_.chart; ++row) canvas_.Blank();
     return;
   }
@@ -351,9 +353,9 @@ void LiveDrawing::AddChart() {
     least_ns = std::min(least_ns, second->cluster.p99_ns);
     most_ns = std::max(most_ns, second->cluster.p99_ns);
   }
-  LiveLine title = {{"p99 of each second", LiveStyle::kBold}};
+  LiveLine title = {{of_second, LiveStyle::kBold}};
   if (most_ns == 0) {
-    title.push_back({": no writes", LiveStyle::kBad});
+    title.push_back({view_.read_percent == kOnlyReads ? ": no reads" : ": no writes", LiveStyle::kBad});
   } else {
     title.push_back(
         {absl::StrCat(kGap, LatencyText(view_.seconds.back().cluster.p99_ns), " ms now", kGap, LatencyText(least_ns),
@@ -388,13 +390,15 @@ std::vector<LiveDrawing::Column> LiveDrawing::Columns(size_t name) const {
   const auto figure = [](const auto& of) {
     return [of](const LiveHost& host) { return host.has_figures ? of(host.figures) : std::string(kDash); };
   };
+  const bool mixed = ReadsAndWrites(view_.read_percent);
+  const char* const oldest = view_.read_percent == 0 ? "oldest write" : mixed ? "oldest IO" : "oldest read";
   const std::vector<Column> all = {
-      {"IO/s", 10, figure([](const LiveFigures& each) { return FormatRate(each.iops); })},
+      {mixed ? "writes/s" : "IO/s", 10, figure([](const LiveFigures& each) { return FormatRate(each.iops); })},
       {"MB/s", 10, figure([](const LiveFigures& each) { return FormatThroughput(each.mb_per_second); })},
       {"p50 ms", 9, figure([](const LiveFigures& each) { return LatencyText(each.p50_ns); })},
       {"p99 ms", 9, figure([](const LiveFigures& each) { return LatencyText(each.p99_ns); })},
       {"max ms", 9, figure([](const LiveFigures& each) { return LatencyText(each.max_ns); })},
-      {"oldest write", 14, [](const LiveHost& host) {
+      {oldest, 14, [](const LiveHost& host) {
          return host.lost                          ? std::string("lost")
                 : host.silent_ns >= kLongSilenceNs ? absl::StrCat("silent ", WholeSeconds(host.silent_ns))
                 : host.done                        ? std::string("done")
@@ -550,39 +554,39 @@ std::string EncodeLine(const LiveLine& line, bool color) {
   return text;
 }
 
-std::string InOneWriteText(const std::string& writer, int64_t age_ns) {
-  return absl::StrCat(writer, " in one write for ", WholeSeconds(age_ns));
+std::string InOneWriteText(const std::string& writer, int64_t age_ns, uint32_t read_percent) {
+  return absl::StrCat(writer, " in one ", AnyOperation(read_percent), " for ", WholeSeconds(age_ns));
 }
 
 std::vector<LiveLine> DrawLive(const LiveView& view, size_t width, size_t height) {
   return LiveDrawing(view, width, height).Draw();
 }
 
-std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second) {
+std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second, uint32_t read_percent) {
   const LiveFigures& all = second.cluster;
   const auto length = [](int64_t ns) {
     return ns % kNsPerSecond == 0 ? WholeSeconds(ns) : absl::StrFormat("%.1f s", static_cast<double>(ns) / 1e9);
   };
-  std::string line =
-      absl::StrCat(StepText(now), kGap, second.warmup ? "warm-up " : "", length(second.end_ns), "/",
-                   length(second.warmup ? now.warmup_ns : now.duration_ns), kGap, FormatRate(all.iops), " IO/s", kGap,
-                   FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(now, all), " ms");
+  std::string line = absl::StrCat(StepText(now), kGap, second.warmup ? "warm-up " : "", length(second.end_ns), "/",
+                                  length(second.warmup ? now.warmup_ns : now.duration_ns), kGap, FormatRate(all.iops),
+                                  ReadsAndWrites(read_percent) ? " writes/s" : " IO/s", kGap,
+                                  FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(now, all), " ms");
   if (!second.worst_host.empty()) {
     absl::StrAppend(&line, kGap, "worst ", ShortenNamesIn(SanitizeForTerminal(second.worst_host), LabelsOf(now), 24),
                     ": p99 ", LatencyText(second.worst.p99_ns), " max ", LatencyText(second.worst.max_ns));
   }
-  return absl::StrCat(line, Troubles(now));
+  return absl::StrCat(line, Troubles(now, read_percent));
 }
 
-std::string WaitingLine(const LiveSnapshot& now) {
-  if (now.step == 0) return absl::StrCat("waiting", Troubles(now));
+std::string WaitingLine(const LiveSnapshot& now, uint32_t read_percent) {
+  if (now.step == 0) return absl::StrCat("waiting", Troubles(now, read_percent));
   const int64_t passed_ns = now.elapsed_ns + now.warmup_ns;
   const std::string where =
       passed_ns < 0 ? absl::StrCat("starts in ", TimeLeft(-passed_ns))
       : now.elapsed_ns < 0
           ? absl::StrCat("warm-up ", WholeSeconds(passed_ns), "/", WholeSeconds(now.warmup_ns))
           : absl::StrCat(WholeSeconds(std::min(now.elapsed_ns, now.duration_ns)), "/", WholeSeconds(now.duration_ns));
-  return absl::StrCat(StepText(now), kGap, where, kGap, "no figures", Troubles(now));
+  return absl::StrCat(StepText(now), kGap, where, kGap, "no figures", Troubles(now, read_percent));
 }
 
 std::string StallLine(const LiveStall& stall) {

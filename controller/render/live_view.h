@@ -26,6 +26,8 @@ std::string EncodeLine(const LiveLine& line, bool color);
 // Everything that the table shows. Texts may come from agents.
 struct LiveView {
   LiveSnapshot now;
+  // LogStep.read_percent of the step. Figures are those of its main operation.
+  uint32_t read_percent = 0;
   // Seconds of this step, oldest first.
   std::vector<LiveSecond> seconds;
   std::vector<LiveCriterion> criteria;
@@ -42,10 +44,10 @@ struct LiveView {
   int64_t left_ns = 0;
 };
 
-// A write in flight for this long is shown.
+// An operation in flight for this long is shown.
 inline constexpr int64_t kLongInFlightNs = kNsPerSecond;
-// "node1/qm2 in one write for 12 s".
-std::string InOneWriteText(const std::string& writer, int64_t age_ns);
+// "node1/qm2 in one write for 12 s". `read_percent`: as in LiveView.
+std::string InOneWriteText(const std::string& writer, int64_t age_ns, uint32_t read_percent);
 
 // "4 min 10 s of the budget left".
 std::string BudgetText(int64_t left_ns);
@@ -54,10 +56,11 @@ std::string BudgetText(int64_t left_ns);
 // do not fit are left out, the least important first, and hosts that do not fit are counted.
 std::vector<LiveLine> DrawLive(const LiveView& view, size_t width, size_t height);
 
-// One second as a line: the cluster, the worst of several hosts, and hosts that make no progress.
-std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second);
+// One second as a line: the cluster, the worst of several hosts, and hosts that make no progress. `read_percent`: as in
+// LiveView.
+std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second, uint32_t read_percent = 0);
 // The line where there is nothing to show of a second.
-std::string WaitingLine(const LiveSnapshot& now);
+std::string WaitingLine(const LiveSnapshot& now, uint32_t read_percent = 0);
 // "stall at 12.3 s for 1.240 s: alpha/qm1, beta/qm1".
 std::string StallLine(const LiveStall& stall);
 
@@ -68,6 +71,8 @@ class IntervalLines {
  public:
   explicit IntervalLines(int64_t interval_ns) : interval_ns_(interval_ns) {}
 
+  // Sets what rows are about: reads where all operations read, else writes. `read_percent`: as in the plan.
+  void SetReadPercent(uint32_t read_percent) { read_percent_ = read_percent; }
   // The lines that the row adds, without line breaks.
   std::vector<std::string> Add(const IntervalRow& row);
 
@@ -75,6 +80,7 @@ class IntervalLines {
   void AddHeading(std::vector<std::string>& lines) const;
 
   int64_t interval_ns_;
+  uint32_t read_percent_ = 0;
   uint32_t step_ = 0;
   uint32_t lines_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/sections.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
@@ -41,6 +43,25 @@ uint64_t FeltP99Ns(const v1::ScopeReport& scope) {
 
 bool HasTargetRate(const v1::StepReport& step) {
   return absl::c_any_of(step.scopes(), [](const v1::ScopeReport& scope) { return scope.has_rate(); });
+}
+
+std::optional<v1::ScopeReport> ReadScope(const v1::OperationReport& reads, const v1::ScopeReport& scope) {
+  const v1::OperationScopeReport* const own = FindScope(reads, scope);
+  if (own == nullptr) return std::nullopt;
+  v1::ScopeReport made;
+  made.set_kind(scope.kind());
+  made.set_host(scope.host());
+  made.set_qm(scope.qm());
+  made.set_storage(scope.storage());
+  if (scope.has_queue_manager()) made.set_queue_manager(scope.queue_manager());
+  if (scope.has_data_until()) *made.mutable_data_until() = scope.data_until();
+  made.set_writes(own->throughput().count());
+  made.set_bytes(own->throughput().bytes());
+  made.set_iops(own->throughput().iops());
+  made.set_mb_per_second(own->throughput().mb_per_second());
+  *made.mutable_latency() = own->latency();
+  if (own->has_response()) *made.mutable_rate()->mutable_response() = own->response();
+  return made;
 }
 
 std::vector<std::string> StepHeadings(const v1::Report& report) {
@@ -68,17 +89,24 @@ std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeRepo
 
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps) {
   bool fast = false;
+  bool slow = false;
+  const auto look = [&fast, &slow](v1::ScopeKind kind, const v1::LatencyReport& latency) {
+    slow = slow || latency.p99_ns() >= kLargestP99InMicrosecondsNs || latency.max_ns() >= kLargestInMicrosecondsNs;
+    fast = fast || (kind == v1::SCOPE_KIND_CLUSTER && latency.count() > 0 && latency.p50_ns() < kMicrosecondsBelowNs);
+  };
   for (const v1::StepReport* step : steps) {
     for (const v1::ScopeReport& scope : step->scopes()) {
-      for (const v1::LatencyReport* latency : {&scope.latency(), &FeltLatency(scope)}) {
-        if (latency->p99_ns() >= kLargestP99InMicrosecondsNs || latency->max_ns() >= kLargestInMicrosecondsNs)
-          return {};
-        fast = fast || (scope.kind() == v1::SCOPE_KIND_CLUSTER && latency->count() > 0 &&
-                        latency->p50_ns() < kMicrosecondsBelowNs);
-      }
+      look(scope.kind(), scope.latency());
+      look(scope.kind(), FeltLatency(scope));
+    }
+    const v1::OperationReport* const reads = ReadsOf(*step);
+    if (reads == nullptr) continue;
+    for (const v1::OperationScopeReport& scope : reads->scopes()) {
+      look(scope.kind(), scope.latency());
+      look(scope.kind(), scope.response());
     }
   }
-  if (fast) return {kNsPerUs, "us"};
+  if (fast && !slow) return {kNsPerUs, "us"};
   return {};
 }
 
@@ -196,7 +224,7 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
     append(TextStep(report, step));
     append(TextStalls(report, step));
     append(TextSlowest(report, step));
-    if (histogram_rows > 0) append(TextHistogram(step, histogram_rows));
+    if (histogram_rows > 0) append(TextHistogram(step, histogram_rows, report.plan().read_percent()));
   }
   append(TextClocks(report));
   append(TextHosts(report));
@@ -294,30 +322,50 @@ void AddCriteria(const v1::Report& report, std::string& out) {
 void AddMdFigures(const v1::Report& report, std::string& out) {
   std::vector<const v1::StepReport*> steps;
   bool paced = false;
+  bool mixed = false;
   for (const v1::StepReport& step : report.steps()) {
     if (ClusterOf(step) == nullptr) continue;
     steps.push_back(&step);
     paced = paced || HasTargetRate(step);
+    mixed = mixed || ReadsOf(step) != nullptr;
   }
   if (steps.empty()) return;
   const LatencyUnit unit = UnitFor(steps);
   const size_t all = steps.size();
-  if (all > kMostTableRows) steps.resize(kMostTableRows);
+  steps.resize(std::min(all, mixed ? kMostTableRows / 2 : kMostTableRows));
   absl::StrAppend(&out, "\nAll hosts, ", paced ? "response" : "service", " time in ", unit.name, ":\n\n");
-  const FigureTable figures = FigureTable::Summary(paced);
+  const FigureTable figures = FigureTable::Summary(paced, /*swept=*/false, mixed);
   std::vector<std::string> headings = StepHeadings(report);
+  if (mixed) headings.emplace_back(kOperationHeading);
   figures.AddHeadings(headings);
   std::erase(headings, "|");
   const auto target = static_cast<size_t>(std::ranges::find(headings, "target") - headings.begin());
   headings.emplace_back("stalls");
   AddHeadings(headings, 0, out);
+  std::vector<std::string> missed;
   for (const v1::StepReport* step : steps) {
     const v1::ScopeReport& cluster = *ClusterOf(*step);
     std::vector<std::string> cells = StepCells(report, *step);
+    if (mixed) cells.emplace_back(MainOperation(report.plan()));
     figures.AddCells(cluster, unit, cells);
-    if (cluster.has_rate() && !cluster.rate().held()) cells[target] += " (missed)";
+    if (cluster.has_rate() && !cluster.rate().held()) {
+      missed.push_back(absl::StrCat(step->number()));
+      if (!mixed) cells[target] += " (missed)";
+    }
     cells.push_back(step->has_stalls() ? FormatCount(step->stalls().count()) : kDash);
     AddMdRow(cells, out);
+    const v1::OperationReport* const reads = ReadsOf(*step);
+    const std::optional<v1::ScopeReport> own = reads == nullptr ? std::nullopt : ReadScope(*reads, cluster);
+    if (!own) continue;
+    cells = StepCells(report, *step);
+    cells.emplace_back(kReadName);
+    figures.AddCells(*own, unit, cells);
+    // Stalls are those of all operations together.
+    cells.emplace_back();
+    AddMdRow(cells, out);
+  }
+  if (mixed && !missed.empty()) {
+    absl::StrAppend(&out, "\n", StepsText("Target rate of reads and writes missed", missed, kMostTableRows), "\n");
   }
   if (steps.size() < all) absl::StrAppend(&out, "\nThe first ", steps.size(), " of ", FormatCount(all), " steps.\n");
 }

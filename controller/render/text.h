@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ enum class TextDetail {
 
 // All of the report. At most 80 columns wide, UTF-8, without colour or control characters but line breaks, whatever
 // hosts and plans contain. The verdict comes first, then its criteria and a summary of at most 15 lines, then
-// everything else. `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by
-// none.
+// everything else. Where steps read and write, the summary has a row for reads and one for writes, and at most 22
+// lines. `histogram_rows`: each step is followed by the cluster's histogram of at most so many rows; 0: by none.
 std::string RenderText(const v1::Report& report, uint32_t histogram_rows = 0);
 
 // Where a report's files are.
@@ -57,7 +58,8 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
 std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepReport& step);
 // Parts of a step's: fairness and trend; the hosts' load.
 std::vector<std::string> TextEvenness(const v1::StepReport& step);
-std::vector<std::string> TextLoad(const v1::StepReport& step);
+// `read_percent`: as in the plan.
+std::vector<std::string> TextLoad(const v1::StepReport& step, uint32_t read_percent = 0);
 std::vector<std::string> TextClocks(const v1::Report& report);
 std::vector<std::string> TextHosts(const v1::Report& report);
 std::vector<std::string> TextNotes(const v1::Report& report);
@@ -84,6 +86,9 @@ inline constexpr size_t kMostRows = 8;
 // So many of the best, and so many of the worst.
 inline constexpr size_t kRowsOfAnEnd = 3;
 
+// Heading of the column that names the operation of a row, where steps read and write.
+inline constexpr char kOperationHeading[] = "op";
+
 // The columns that name a step in a table: its number, its block size, and the rate and the number of queue managers
 // that a sweep gives to it. Headings, and the cells of a row.
 std::vector<std::string> StepHeadings(const v1::Report& report);
@@ -91,6 +96,10 @@ std::vector<std::string> StepCells(const v1::Report& report, const v1::StepRepor
 
 // Whether a step had a target rate.
 bool HasTargetRate(const v1::StepReport& step);
+
+// The figures of these reads in a scope of the step, as the scope has them of its writes; without those that are not
+// known of reads. Nothing if the report has none there.
+std::optional<v1::ScopeReport> ReadScope(const v1::OperationReport& reads, const v1::ScopeReport& scope);
 
 // "Not steady: steps 1, 3 and 2 more": at most so many of these numbers.
 std::string StepsText(const std::string& what, const std::vector<std::string>& steps, size_t most);
@@ -102,7 +111,7 @@ std::string QmText(const v1::Report& report, const std::string& host, uint32_t q
 // the worst. All of them, as they are, where they are at most kMostRows.
 std::vector<const v1::ScopeReport*> BestAndWorst(std::vector<const v1::ScopeReport*> scopes);
 
-// The unit of the latencies of tables about these steps.
+// The unit of the latencies of tables about these steps, of writes and of reads.
 LatencyUnit UnitFor(const std::vector<const v1::StepReport*>& steps);
 
 // One setting of a run: a row of the text report's configuration and of the page's.
@@ -142,8 +151,9 @@ struct HistogramRow {
 std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
                                         uint32_t rows);
 
-// The cluster's histogram of a step, as lines at most 80 columns wide; empty where the report has none.
-std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows);
+// The cluster's histogram of a step, and of its reads where it writes as well, as lines at most 80 columns wide; empty
+// where the report has none. `read_percent`: as in the plan.
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows, uint32_t read_percent = 0);
 
 // The verdict, the criteria step by step, the figures of each step, what was doubtful, and where the results are; each
 // table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans are in <code> and can

@@ -16,6 +16,7 @@
 #include "controller/render/plain_text.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -130,7 +131,8 @@ std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   });
   text += HasPlacement(plan) ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
           : workload.rate_per_second() > 0
-              ? absl::StrCat(", ", Rates(workload, plan), " writes/s per QM", Arrivals(workload, plan))
+              ? absl::StrCat(", ", Rates(workload, plan), " ", AnyOperation(plan.read_percent()), "s/s per QM",
+                             Arrivals(workload, plan))
               : std::string(", one in flight per QM");
   if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
   if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
@@ -180,14 +182,21 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   // An HA drill has none.
   const bool steps = section == nullptr || section->steps != nullptr;
   std::vector<ConfigurationRow> rows;
+  const bool random = plan.access() == v1::ACCESS_RANDOM;
+  const bool mixed = ReadsAndWrites(plan.read_percent());
+  const std::string block = mixed ? "Block size" : OnlyReads(plan) ? "Read block size" : "Write block size";
   std::vector<std::string> sizes;
   for (const uint64_t size : plan.block_size_bytes()) sizes.push_back(FormatSize(size));
   if (plan.has_block_size_mix()) {
-    rows.push_back({"Write block sizes", "--bsize-mix",
+    rows.push_back({block + "s", "--bsize-mix",
                     absl::StrCat(absl::StrReplaceAll(plan.block_size_mix(), {{"=", " "}, {",", " %, "}}), " %")});
   } else if (!HasPlacement(plan)) {
-    rows.push_back({"Write block size", "--bsize", absl::StrJoin(sizes, ", ")});
+    rows.push_back({block, "--bsize", absl::StrJoin(sizes, ", ")});
   }
+  if (plan.read_percent() > 0) {
+    rows.push_back({"Reads", "--read-percent", absl::StrCat(plan.read_percent(), " % of operations")});
+  }
+  if (random) rows.push_back({"Access", "--access", "random, each block once before any is taken again"});
   const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
                                       [](const auto& host) { return !host.workload().qm_dirs().empty(); });
   const std::string directories = Common(report, kDiffers, DirectoriesText);
@@ -202,7 +211,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
                   Common(report, kDiffers, [](const v1::HostReport& host) { return Extents(host.workload()); })});
   if (section != nullptr) section->options(plan, rows);
   if (steps) rows.push_back({"Duration", "--duration", Steps(plan)});
-  rows.push_back({"Writes", Common(report, "--sync", SyncOption),
+  rows.push_back({plan.read_percent() > 0 ? "Operations" : "Writes", Common(report, "--sync", SyncOption),
                   Common(report, kDiffers, [&plan](const v1::HostReport& host) { return Writes(host, plan); }),
                   steps ? Text::kRow : Text::kNone});
   rows.push_back({"Open flags", "", Common(report, kDiffers, OpenFlags), steps ? Text::kBelow : Text::kNone});
@@ -220,7 +229,9 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
     if (plan.lease_ns() > 0) rows.push_back({"Lease", "--lease", FormatLength(plan.lease_ns()), Text::kNone});
   }
   if (plan.has_seed()) {
-    rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), plan.has_block_size_mix() ? Text::kRow : Text::kNone});
+    // The rate's row has the seed of arrivals.
+    const bool shown = plan.has_block_size_mix() || random || mixed;
+    rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), shown ? Text::kRow : Text::kNone});
   }
   std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });
   return rows;

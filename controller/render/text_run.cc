@@ -2,6 +2,7 @@
 // notes.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -49,13 +51,23 @@ std::string StallsCell(const v1::StepReport& step) {
   return step.has_stalls() ? FormatCount(step.stalls().count()) : kDash;
 }
 
-// The cluster's row of the summary.
-void AddSummaryRow(const v1::Report& report, const v1::StepReport& step, const v1::ScopeReport& cluster,
+// The cluster's row of the summary. `mixed`: the table names the operation of a row, and reads have a row of their own.
+void AddSummaryRow(const v1::Report& report, const v1::StepReport& step, const v1::ScopeReport& cluster, bool mixed,
                    const FigureTable& figures, const LatencyUnit& unit, TextTable& table) {
   std::vector<std::string> cells = StepCells(report, step);
+  if (mixed) cells.emplace_back(MainOperation(report.plan()));
   figures.AddCells(cluster, unit, cells);
   cells.push_back(StallsCell(step));
   table.AddRow(cells, cluster.has_rate() && !cluster.rate().held() ? " !" : "");
+  const v1::OperationReport* const reads = ReadsOf(step);
+  const std::optional<v1::ScopeReport> own = reads == nullptr ? std::nullopt : ReadScope(*reads, cluster);
+  if (!own) return;
+  cells = StepCells(report, step);
+  cells.emplace_back(kReadName);
+  figures.AddCells(*own, unit, cells);
+  // Stalls are those of all operations together.
+  cells.emplace_back();
+  table.AddRow(cells);
 }
 
 }  // namespace
@@ -119,6 +131,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   std::vector<const v1::ScopeReport*> clusters;
   std::map<const v1::ScopeReport*, const v1::StepReport*> steps;
   bool paced = false;
+  bool mixed = false;
   std::vector<const v1::StepReport*> measured;
   std::vector<std::string> unsteady;
   std::vector<std::string> bound;
@@ -134,6 +147,7 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
     clusters.push_back(cluster);
     steps[cluster] = &step;
     paced = paced || HasTargetRate(step);
+    mixed = mixed || ReadsOf(step) != nullptr;
     measured.push_back(&step);
     if (step.has_trend() && !step.trend().steady()) unsteady.push_back(absl::StrCat(step.number()));
     if (IsCpuBound(step)) bound.push_back(absl::StrCat(step.number()));
@@ -147,24 +161,29 @@ std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail
   }
   if (clusters.empty()) return {};
   const LatencyUnit unit = UnitFor(measured);
-  const FigureTable figures = FigureTable::Summary(paced, report.plan().has_sweep());
+  const FigureTable figures = FigureTable::Summary(paced, report.plan().has_sweep(), mixed);
   std::vector<std::string> headings = StepHeadings(report);
+  if (mixed) headings.emplace_back(kOperationHeading);
   figures.AddHeadings(headings);
   headings.insert(headings.end(), {"|", "stalls"});
   TextTable table(headings, 0, {});
   const std::vector<const v1::ScopeReport*> shown = BestAndWorst(clusters);
   if (shown.size() < clusters.size()) {
     table.AddLine(absl::StrCat(kRowsOfAnEnd, " best and ", kRowsOfAnEnd, " worst of ", clusters.size(),
-                               " steps, by p99", detail == TextDetail::kFull ? "; each is below" : ""));
+                               " steps, by p99", mixed ? " of writes" : "",
+                               detail == TextDetail::kFull ? "; each is below" : ""));
   }
-  for (const v1::ScopeReport* cluster : shown) AddSummaryRow(report, *steps[cluster], *cluster, figures, unit, table);
-  std::vector<std::string> lines = {absl::StrCat("Summary: all hosts, ", paced ? "response" : "service", " time in ",
-                                                 unit.name, paced ? "; ! = target rate missed" : "")};
+  for (const v1::ScopeReport* cluster : shown) {
+    AddSummaryRow(report, *steps[cluster], *cluster, mixed, figures, unit, table);
+  }
+  const char* const missed = !paced ? "" : mixed ? "; ! = combined target rate missed" : "; ! = target rate missed";
+  std::vector<std::string> lines = {
+      absl::StrCat("Summary: all hosts, ", paced ? "response" : "service", " time in ", unit.name, missed)};
   AppendLines(table.Lines(), lines);
   if (slowest != nullptr) {
-    const std::string text = absl::StrCat("  Slowest write (", slowest->has_response_ns() ? "response" : "service",
-                                          " time): ", FormatLatency(static_cast<double>(felt_ns(*slowest)), kNsPerMs),
-                                          " ms in step ", slowest_step);
+    const std::string text = absl::StrCat(
+        "  Slowest ", MainOperation(report.plan()), " (", slowest->has_response_ns() ? "response" : "service",
+        " time): ", FormatLatency(static_cast<double>(felt_ns(*slowest)), kNsPerMs), " ms in step ", slowest_step);
     const std::string moment =
         slowest->has_start() ? absl::StrCat(" at ", FormatTimeOfDay(slowest->start(), report.run().begin())) : "";
     const std::string where =

@@ -1,14 +1,18 @@
 // The text report's part about one step: its figures, how even it was, and its hosts' kernel statistics.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/columns.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "controller/report/swept_load.h"
@@ -83,18 +87,19 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
     return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")
                                          : std::string("   all hosts up"));
   }
-  for (const std::string& part : SweptParts(step)) title += "   " + part;
+  for (const std::string& part : SweptParts(step, plan)) title += "   " + part;
   if (plan.sweep().qm_size() > 0) return title;
   if (qms.size() == 1) title += absl::StrCat("   ", *qms.begin(), *qms.begin() == 1 ? " QM per host" : " QMs per host");
   return title;
 }
 
-// A table of the rows; `mark` makes what stands behind a row.
+// A table of the rows; `mark` makes what stands behind a row. `operations`: what is counted, such as "writes".
 template <typename Mark>
 TextTable TableOf(const std::vector<const v1::ScopeReport*>& rows, const FigureTable& figures, const LatencyUnit& unit,
-                  Mark mark) {
+                  Mark mark, const std::string& operations = "writes") {
   std::vector<std::string> headings = {"host", "qm"};
   figures.AddHeadings(headings);
+  std::ranges::replace(headings, std::string("writes"), operations);
   TextTable table(headings, 2);
   for (const v1::ScopeReport* scope : rows) {
     std::vector<std::string> cells = {HostCell(*scope), QmCell(*scope)};
@@ -104,32 +109,69 @@ TextTable TableOf(const std::vector<const v1::ScopeReport*>& rows, const FigureT
   return table;
 }
 
+// Returns the scopes with the time of their reads counted as busy: between writes remains the time in which writers
+// were idle.
+std::vector<v1::ScopeReport> WithReadingTime(const std::vector<const v1::ScopeReport*>& scopes,
+                                             const v1::OperationReport& reads) {
+  std::vector<v1::ScopeReport> made;
+  for (const v1::ScopeReport* const scope : scopes) {
+    v1::ScopeReport& one = made.emplace_back(*scope);
+    const v1::OperationScopeReport* const own = FindScope(reads, *scope);
+    if (own == nullptr) {
+      // How long the scope's writers read is not known.
+      one.mutable_latency()->clear_sum_ns();
+      one.clear_time_between_writes_ns();
+      continue;
+    }
+    const uint64_t reading_ns = own->latency().sum_ns();
+    one.mutable_latency()->set_sum_ns(scope->latency().sum_ns() + reading_ns);
+    one.set_time_between_writes_ns(
+        std::max<int64_t>(scope->time_between_writes_ns() - static_cast<int64_t>(reading_ns), 0));
+  }
+  return made;
+}
+
+std::vector<const v1::ScopeReport*> PointersTo(const std::vector<v1::ScopeReport>& scopes) {
+  std::vector<const v1::ScopeReport*> pointers;
+  for (const v1::ScopeReport& scope : scopes) pointers.push_back(&scope);
+  return pointers;
+}
+
 void AddFigures(const v1::Report& report, const v1::StepReport& step, const LatencyUnit& unit,
                 std::vector<std::string>& lines) {
   const std::vector<const v1::ScopeReport*> rows = RowsOf(step);
+  const v1::OperationReport* const reads = ReadsOf(step);
+  const bool mixed = reads != nullptr;
+  const std::string of_writes = mixed ? "writes; " : "";
   std::string title = Title(report, step);
   if (HasTargetRate(step)) {
     AppendLines(DisplayWidth(title) <= kTextWidth ? std::vector{title} : Wrap(title, kTextWidth), lines);
-    title = "  Service time, of the write call";
+    title = absl::StrCat("  Service time, of the ", MainOperation(report.plan()), " call");
     const TextTable responses =
         TableOf(rows, {{&kRateColumns, nullptr, &kResponseColumns}, kTextTable}, unit,
                 [](const v1::ScopeReport& scope) { return scope.has_rate() && !scope.rate().held() ? " !" : ""; });
-    AddTable("  Response time, from the scheduled start; ! = target rate missed", absl::StrCat("in ", unit.name),
-             responses, lines);
+    AddTable("  Response time, from the scheduled start; ! = target rate missed",
+             absl::StrCat(of_writes, "in ", unit.name), responses, lines);
+    if (mixed) {
+      AddIndented("The target rate, not issued and lag are of reads and writes together.", lines);
+    }
     lines.emplace_back();
   }
-  const std::string service = absl::StrCat("service time in ", unit.name);
+  const std::string service = absl::StrCat(of_writes, "service time in ", unit.name);
   AddTable(title, service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf),
            lines);
   lines.emplace_back();
   const FigureTable counts({&kWriteColumns, &kTimeColumns, nullptr, &kLatencyColumns, nullptr, &kBandwidthColumns},
                            kTextCounts);
-  AddTable("", service + "; MB/s over whole seconds", TableOf(rows, counts, unit, MarkOf), lines);
+  const std::vector<v1::ScopeReport> busy = mixed ? WithReadingTime(rows, *reads) : std::vector<v1::ScopeReport>();
+  AddTable("", service + "; MB/s over whole seconds",
+           TableOf(mixed ? PointersTo(busy) : rows, counts, unit, MarkOf, MainOperations(report.plan())), lines);
 }
 
 // How long the parts of a write took, where they are measured.
 void AddParts(const v1::StepReport& step, const LatencyUnit& unit, std::vector<std::string>& lines) {
   for (const v1::OperationReport& operation : step.operations()) {
+    if (operation.name() == kReadName) continue;
     std::vector<v1::ScopeReport> parts;
     for (const v1::ScopeReport* const scope : RowsOf(step)) {
       const v1::OperationScopeReport* const own = FindScope(operation, *scope);
@@ -137,8 +179,7 @@ void AddParts(const v1::StepReport& step, const LatencyUnit& unit, std::vector<s
       v1::ScopeReport& part = parts.emplace_back(*scope);
       *part.mutable_latency() = own->latency();
     }
-    std::vector<const v1::ScopeReport*> rows;
-    for (const v1::ScopeReport& part : parts) rows.push_back(&part);
+    const std::vector<const v1::ScopeReport*> rows = PointersTo(parts);
     if (rows.empty()) continue;
     lines.emplace_back();
     AddTable(absl::StrCat("  Part of the service time: ", SanitizeForTerminal(operation.name())),
@@ -146,14 +187,46 @@ void AddParts(const v1::StepReport& step, const LatencyUnit& unit, std::vector<s
   }
 }
 
-void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, std::vector<std::string>& lines) {
+// The figures of the reads of a step that writes as well.
+void AddReads(const v1::StepReport& step, const LatencyUnit& unit, std::vector<std::string>& lines) {
+  const v1::OperationReport* const reads = ReadsOf(step);
+  if (reads == nullptr) return;
+  std::vector<v1::ScopeReport> scopes;
+  for (const v1::ScopeReport* const scope : RowsOf(step)) {
+    if (std::optional<v1::ScopeReport> own = ReadScope(*reads, *scope)) scopes.push_back(*std::move(own));
+  }
+  const std::vector<const v1::ScopeReport*> rows = PointersTo(scopes);
+  if (rows.empty()) return;
+  const std::string service = absl::StrCat("reads; service time in ", unit.name);
+  if (HasTargetRate(step)) {
+    lines.emplace_back();
+    AddTable("  Response time of the reads, from the scheduled start", absl::StrCat("reads; in ", unit.name),
+             TableOf(rows, {{&kResponseColumns}, kTextTable}, unit, MarkOf), lines);
+  }
+  lines.emplace_back();
+  AddTable("  Service time, of the read call", service,
+           TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
+  lines.emplace_back();
+  AddTable("", service,
+           TableOf(rows, {{&kWriteColumns, nullptr, &kLatencyColumns}, kTextCounts}, unit, MarkOf, "reads"), lines);
+}
+
+void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, const std::string& operation,
+                std::vector<std::string>& lines) {
   const std::string extent = ExtentName(report, slowest.host(), slowest.extent());
   std::string text =
-      absl::StrCat("Slowest write: ", FormatLatency(static_cast<double>(slowest.latency_ns()), kNsPerMs), " ms, ",
-                   slowest.host(), "/", QmText(report, slowest.host(), slowest.qm()), " #",
+      absl::StrCat("Slowest ", operation, ": ", FormatLatency(static_cast<double>(slowest.latency_ns()), kNsPerMs),
+                   " ms, ", slowest.host(), "/", QmText(report, slowest.host(), slowest.qm()), " #",
                    FormatCount(slowest.number()), ", ", extent, " at ", FormatCount(slowest.offset_bytes()));
   if (slowest.has_start()) text += absl::StrCat(", ", FormatTimeOfDay(slowest.start(), report.run().begin()));
   AddIndented(text, lines);
+}
+
+// Names the extent of an operation in flight: ", to /mnt/...". Empty if there is no path.
+std::string OnExtent(const v1::TestPlan& plan, const std::string& path) {
+  if (path.empty()) return "";
+  const char* const doing = plan.read_percent() == 0 ? "to " : OnlyReads(plan) ? "a read of " : "a read or write of ";
+  return absl::StrCat(", ", doing, path);
 }
 
 // Where the data of some hosts end before the step does.
@@ -174,7 +247,7 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
         absl::StrCat(
             "In flight when the data end: ", write.host(), "/", QmText(report, write.host(), write.qm()), ", ",
             write.has_since() ? absl::StrCat("since ", FormatTimeOfDay(write.since(), report.run().begin()), ", ") : "",
-            "for ", FormatShortTime(write.age_ns()), write.path().empty() ? "" : absl::StrCat(", to ", write.path())),
+            "for ", FormatShortTime(write.age_ns()), OnExtent(report.plan(), write.path())),
         lines);
   }
   if (shown > kMaxInFlight) AddIndented(absl::StrCat("... and ", shown - kMaxInFlight, " more in flight"), lines);
@@ -188,13 +261,23 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
   const v1::ScopeReport* cluster = ClusterOf(step);
   AddFigures(report, step, UnitFor({&step}), lines);
   AddParts(step, UnitFor({&step}), lines);
+  AddReads(step, UnitFor({&step}), lines);
   lines.emplace_back();
   AddEnds(report, step, lines);
   if (cluster == nullptr) return lines;
-  AddIndented(
-      absl::StrCat("Cluster: ", FormatCount(cluster->writes()), " writes, ", FormatCount(cluster->bytes()), " bytes"),
-      lines);
-  if (cluster->has_slowest() && step.slowest().empty()) AddSlowest(report, cluster->slowest(), lines);
+  const v1::OperationReport* const reads = ReadsOf(step);
+  const v1::OperationScopeReport* const read = reads == nullptr ? nullptr : FindScope(*reads, *cluster);
+  std::string counts = absl::StrCat("Cluster: ", FormatCount(cluster->writes()), " ", MainOperations(report.plan()),
+                                    ", ", FormatCount(cluster->bytes()), " bytes");
+  if (read != nullptr) {
+    absl::StrAppend(&counts, "; ", FormatCount(read->throughput().count()), " reads, ",
+                    FormatCount(read->throughput().bytes()), " bytes");
+  }
+  AddIndented(counts, lines);
+  if (cluster->has_slowest() && step.slowest().empty()) {
+    AddSlowest(report, cluster->slowest(), MainOperation(report.plan()), lines);
+  }
+  if (read != nullptr && read->has_slowest()) AddSlowest(report, read->slowest(), kReadName, lines);
   if (step.has_start_skew() && std::ranges::distance(OfKind(step.scopes(), v1::SCOPE_KIND_QM)) > 1) {
     const int64_t error_ns = step.start_skew().error_ns();
     AddIndented(absl::StrCat("Start skew: ", FormatShortTime(step.start_skew().skew_ns()),
@@ -202,7 +285,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                 lines);
   }
   AppendLines(TextEvenness(step), lines);
-  AppendLines(TextLoad(step), lines);
+  AppendLines(TextLoad(step, report.plan().read_percent()), lines);
   return lines;
 }
 
@@ -309,12 +392,13 @@ void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::strin
 
 std::vector<std::string> TextEvenness(const v1::StepReport& step) {
   std::vector<std::string> lines;
+  const char* const of_writes = ReadsOf(step) == nullptr ? "" : " of the writes";
   if (step.has_fairness()) {
     const v1::FairnessReport& fairness = step.fairness();
     const std::string hosts =
         fairness.hosts() > 0 ? absl::StrCat(FormatFixed(fairness.hosts(), 3), " over hosts, ") : std::string();
-    AddIndented(absl::StrCat("Fairness (Jain's index): ", hosts, FormatFixed(fairness.queue_managers(), 3),
-                             " over queue managers"),
+    AddIndented(absl::StrCat("Fairness", of_writes, " (Jain's index): ", hosts,
+                             FormatFixed(fairness.queue_managers(), 3), " over queue managers"),
                 lines);
   }
   if (!step.has_trend()) return lines;
@@ -332,7 +416,7 @@ std::vector<std::string> TextEvenness(const v1::StepReport& step) {
   return lines;
 }
 
-std::vector<std::string> TextLoad(const v1::StepReport& step) {
+std::vector<std::string> TextLoad(const v1::StepReport& step, uint32_t read_percent) {
   if (step.load().empty()) return {};
   Loads loads;
   for (const v1::HostLoadReport& load : step.load()) loads.push_back(&load);
@@ -341,6 +425,13 @@ std::vector<std::string> TextLoad(const v1::StepReport& step) {
   AddAgents(loads, averages, lines);
   AddDisks(loads, averages, lines);
   AddNfs(loads, averages, lines);
+  const bool devices = std::ranges::any_of(
+      step.load(), [](const v1::HostLoadReport& load) { return load.has_disk() || load.has_nfs(); });
+  if (read_percent > 0 && devices) {
+    AddIndented(absl::StrCat("The kernel's times and counts do not include reads; measured avg is that of the ",
+                             MainOperations(read_percent), "."),
+                lines);
+  }
   for (const v1::HostLoadReport& load : step.load()) {
     if (load.bottleneck().empty()) continue;
     AddIndented(absl::StrCat("Warning: ", load.host(), ": the load generator may be CPU-bound: ", load.bottleneck()),

@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/algorithm.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
@@ -128,19 +130,25 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   if (!step.has_stalls()) return {};
   const v1::StallsReport& stalls = step.stalls();
   std::vector<std::string> lines;
+  const uint32_t read_percent = report.plan().read_percent();
+  const std::string operation = AnyOperation(read_percent);
+  const std::string operations = operation + "s";
+  const std::string one = OneOperation(read_percent);
   const std::string what = absl::StrCat("in flight or overdue for ", Threshold(stalls));
   if (stalls.count() == 0 && stalls.left_out() == 0) {
-    AddIndented(absl::StrCat("No stalls: no write was ", what), lines);
+    AddIndented(absl::StrCat("No stalls: no ", operation, " was ", what), lines);
   } else if (stalls.count() == 0) {
-    AddIndented(absl::StrCat("Stalls: none known of a write ", what), lines);
+    AddIndented(absl::StrCat("Stalls: none known of ", one, " ", what), lines);
   } else {
-    AddIndented(absl::StrCat("Stalls: a write ", what), lines);
+    AddIndented(absl::StrCat("Stalls: ", one, " ", what), lines);
     AddIndented(Counts(stalls), lines);
     const std::vector<const v1::StallReport*> longest = Longest(stalls);
     const bool several = std::any_of(longest.begin(), longest.end(),
                                      [](const v1::StallReport* stall) { return MostWrites(*stall) > 1; });
     std::vector<std::string> headings = {"began", "class", "affected", "|", "length ms", "error ms"};
-    if (several) headings.insert(headings.end() - 1, "writes");
+    // The table leaves no room for the word "operations".
+    const std::string column = ReadsAndWrites(read_percent) ? "IOs" : operations;
+    if (several) headings.insert(headings.end() - 1, column);
     const std::vector<std::string> host_names = HostNamesOf(report);
     TextTable table(headings, 3, {2}, host_names);
     bool long_names = false;
@@ -162,11 +170,9 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
     }
     AppendLines(table.Lines(), lines);
     if (several) {
-      AddIndented(
-          "writes: the most writes in one writer's stall interval (with --rate, writes that were overdue; with "
-          "--stall, "
-          "a run of slow writes).",
-          lines);
+      AddIndented(absl::StrCat(column, ": the most ", operations, " in one writer's stall interval (with --rate, ",
+                               operations, " that were overdue; with --stall, a run of slow ", operations, ")."),
+                  lines);
     }
     if (stalls.count() > longest.size()) {
       AddIndented(absl::StrCat("These are the ", longest.size(), " longest of ", FormatCount(stalls.count()),
@@ -190,7 +196,8 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   const bool by_response = !step.response().slowest().empty();
   const auto& slowest = by_response ? step.response().slowest() : step.slowest();
   if (slowest.empty()) return {};
-  std::vector<std::string> lines = {absl::StrCat("  Slowest writes, by ", by_response ? "response" : "service", " time",
+  std::vector<std::string> lines = {absl::StrCat("  Slowest ", MainOperations(report.plan()), ", by ",
+                                                 by_response ? "response" : "service", " time",
                                                  by_response ? "; times in ms" : "")};
   std::vector<std::string> headings = {"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"};
   if (by_response) headings = {"QM", "extent", "began", "|", "response", "service", "number", "offset"};
@@ -342,14 +349,12 @@ std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distributi
   return made;
 }
 
-std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows) {
-  const bool response = !step.response().distributions().empty();
-  const auto& distributions = response ? step.response().distributions() : step.distributions();
-  const v1::ScopeReport* const scope = ClusterOf(step);
-  const v1::DistributionReport* const distribution = ClusterOf(distributions);
-  if (scope == nullptr || distribution == nullptr) return {};
-  const std::vector<HistogramRow> made =
-      HistogramRows(*distribution, response ? FeltLatency(*scope) : scope->latency(), rows);
+namespace {
+
+// Draws a histogram. `what`: what it counts, such as "writes". `which`: their kind of time, " (response time)", or
+// empty.
+std::vector<std::string> HistogramLines(const std::vector<HistogramRow>& made, const std::string& what,
+                                        const std::string& which) {
   if (made.empty()) return {};
   const uint64_t width_ns = made.front().to_ns - made.front().from_ns;
   const Unit unit = UnitOf(made.back().from_ns);
@@ -364,7 +369,7 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
     highest = std::max(highest, row.count);
   }
   std::vector<std::array<std::string, 4>> cells = {
-      {absl::StrCat("from ", unit.name), absl::StrCat("below ", unit.name), "writes", "%"}};
+      {absl::StrCat("from ", unit.name), absl::StrCat("below ", unit.name), what, "%"}};
   for (const HistogramRow& row : made) {
     cells.push_back({in_unit(row.from_ns), row.tail ? "or more" : in_unit(row.to_ns), FormatCount(row.count),
                      FormatFixed(100 * static_cast<double>(row.count) / static_cast<double>(total), 2)});
@@ -375,9 +380,8 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
       widths[column] = std::max(widths[column], DisplayWidth(row[column]));
     }
   }
-  std::vector<std::string> lines = {absl::StrCat("  Histogram of the cluster's ", FormatCount(total), " writes",
-                                                 response ? " (response time)" : "", "; each row is ",
-                                                 in_unit(width_ns), " ", unit.name, " wide")};
+  std::vector<std::string> lines = {absl::StrCat("  Histogram of the cluster's ", FormatCount(total), " ", what, which,
+                                                 "; each row is ", in_unit(width_ns), " ", unit.name, " wide")};
   size_t front = 2;  // the bar's own gap
   for (const size_t width : widths) front += 2 + width;
   const size_t widest_bar = front + 1 < kTextWidth ? std::min(kWidestBar, kTextWidth - front) : 1;
@@ -398,6 +402,31 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
     if (DisplayWidth(lines.back() + reach) > kTextWidth) lines.emplace_back();
     lines.back() += reach;
   }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows, uint32_t read_percent) {
+  const bool response = !step.response().distributions().empty();
+  const auto& distributions = response ? step.response().distributions() : step.distributions();
+  const v1::ScopeReport* const scope = ClusterOf(step);
+  const v1::DistributionReport* const distribution = ClusterOf(distributions);
+  std::vector<std::string> lines;
+  if (scope != nullptr && distribution != nullptr) {
+    lines = HistogramLines(HistogramRows(*distribution, response ? FeltLatency(*scope) : scope->latency(), rows),
+                           MainOperations(read_percent), response ? " (response time)" : "");
+  }
+  const v1::OperationReport* const reads = ReadsOf(step);
+  if (reads == nullptr) return lines;
+  const v1::OperationScopeReport* const read = ClusterOf(reads->scopes());
+  const v1::DistributionReport* const of_reads = ClusterOf(reads->distributions());
+  if (read == nullptr || of_reads == nullptr) return lines;
+  if (!lines.empty()) lines.emplace_back();
+  // The report has no distribution of the reads' response times.
+  AppendLines(
+      HistogramLines(HistogramRows(*of_reads, read->latency(), rows), "reads", response ? " (service time)" : ""),
+      lines);
   return lines;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/protocol.h"
 #include "common/units.h"
 #include "tests/unit/page/made_up_step.h"
 
@@ -152,10 +153,10 @@ void AddSeconds(const std::vector<Second>& cluster, v1::StepReport& step) {
   }
 }
 
-// `of` gives the time of the part from that of the write.
+// Adds an operation's figures of a scope. `of` makes the time of an operation from that of a write.
 template <typename Of>
-void AddPartScope(const v1::ScopeReport& scope, const Of& of, v1::OperationReport& part) {
-  v1::OperationScopeReport& own = *part.add_scopes();
+void AddOperationScope(const v1::ScopeReport& scope, const Of& of, v1::OperationReport& operation) {
+  v1::OperationScopeReport& own = *operation.add_scopes();
   own.set_kind(scope.kind());
   own.set_host(scope.host());
   own.set_qm(scope.qm());
@@ -173,6 +174,31 @@ void AddPartScope(const v1::ScopeReport& scope, const Of& of, v1::OperationRepor
   latency.set_p99_9_ns(of(latency.p99_9_ns()));
   latency.set_p99_99_ns(of(latency.p99_99_ns()));
   latency.set_max_ns(of(latency.max_ns()));
+}
+
+// Adds an operation beside the writes, with as many times as there are writes. Its series have no percentiles, and
+// single queue managers have no series.
+template <typename Of>
+v1::OperationReport& AddOperation(const std::string& name, const Of& of, v1::StepReport& step) {
+  v1::OperationReport& operation = *step.add_operations();
+  operation.set_name(name);
+  for (const v1::ScopeReport& scope : step.scopes()) AddOperationScope(scope, of, operation);
+  for (const v1::SeriesReport& series : step.series()) {
+    if (series.kind() == v1::SCOPE_KIND_QM) continue;
+    v1::SeriesReport& own = *operation.add_series();
+    own = series;
+    for (uint64_t& sum_ns : *own.mutable_latency_sum_ns()) sum_ns = of(sum_ns);
+    for (uint64_t& max_ns : *own.mutable_latency_max_ns()) max_ns = of(max_ns);
+    for (auto* column : {own.mutable_p50_ns(), own.mutable_p99_ns(), own.mutable_p99_9_ns()}) {
+      std::fill(column->begin(), column->end(), uint64_t{0});
+    }
+  }
+  for (const v1::DistributionReport& distribution : step.distributions()) {
+    v1::DistributionReport& own = *operation.add_distributions();
+    own = distribution;
+    for (uint64_t& from_ns : *own.mutable_from_ns()) from_ns = of(from_ns);
+  }
+  return operation;
 }
 
 }  // namespace
@@ -204,24 +230,46 @@ void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::S
 void AddParts(v1::StepReport& step) {
   for (const bool is_sync : {false, true}) {
     const auto of = [is_sync](uint64_t write_ns) { return is_sync ? write_ns - write_ns / 4 : write_ns / 4; };
-    v1::OperationReport& part = *step.add_operations();
-    part.set_name(is_sync ? "sync" : "write_call");
-    for (const v1::ScopeReport& scope : step.scopes()) AddPartScope(scope, of, part);
-    for (const v1::SeriesReport& series : step.series()) {
-      if (series.kind() == v1::SCOPE_KIND_QM) continue;
-      v1::SeriesReport& own = *part.add_series();
-      own = series;
-      for (uint64_t& sum_ns : *own.mutable_latency_sum_ns()) sum_ns = of(sum_ns);
-      for (uint64_t& max_ns : *own.mutable_latency_max_ns()) max_ns = of(max_ns);
-      for (auto* column : {own.mutable_bytes(), own.mutable_p50_ns(), own.mutable_p99_ns(), own.mutable_p99_9_ns()}) {
-        std::fill(column->begin(), column->end(), uint64_t{0});
-      }
+    v1::OperationReport& part = AddOperation(is_sync ? "sync" : "write_call", of, step);
+    for (v1::SeriesReport& series : *part.mutable_series()) {
+      std::fill(series.mutable_bytes()->begin(), series.mutable_bytes()->end(), uint64_t{0});
     }
-    for (const v1::DistributionReport& distribution : step.distributions()) {
-      v1::DistributionReport& own = *part.add_distributions();
-      own = distribution;
-      for (uint64_t& from_ns : *own.mutable_from_ns()) from_ns = of(from_ns);
+  }
+}
+
+void AddReads(uint32_t read_percent, v1::StepReport& step) {
+  const uint64_t block = step.block_size_bytes();
+  // Scales a count of writes, or the total time of as many reads, to the share of the reads.
+  const auto share = [read_percent](uint64_t writes) { return writes * read_percent / (kOnlyReads - read_percent); };
+  v1::OperationReport& reads = AddOperation(kReadName, [](uint64_t write_ns) { return write_ns / 2; }, step);
+  for (v1::SeriesReport& series : *reads.mutable_series()) {
+    for (int row = 0; row < series.second_size(); ++row) {
+      series.set_writes(row, share(series.writes(row)));
+      series.set_bytes(row, series.writes(row) * block);
+      series.set_latency_sum_ns(row, share(series.latency_sum_ns(row)));
     }
+  }
+  for (v1::DistributionReport& distribution : *reads.mutable_distributions()) {
+    for (uint64_t& count : *distribution.mutable_count()) count = std::max<uint64_t>(share(count), 1);
+  }
+  for (int at = 0; at < reads.scopes_size(); ++at) {
+    v1::ScopeReport& writes = *step.mutable_scopes(at);
+    v1::OperationScopeReport& own = *reads.mutable_scopes(at);
+    v1::LatencyReport& latency = *own.mutable_latency();
+    latency.set_count(share(latency.count()));
+    latency.set_sum_ns(share(latency.sum_ns()));
+    v1::OperationThroughputReport& throughput = *own.mutable_throughput();
+    throughput.set_count(latency.count());
+    throughput.set_bytes(throughput.count() * block);
+    const double length_s = static_cast<double>(writes.measured_ns()) / 1e9;
+    throughput.set_iops(static_cast<double>(throughput.count()) / length_s);
+    throughput.set_mb_per_second(static_cast<double>(throughput.bytes()) / 1e6 / length_s);
+    if (writes.has_slowest()) {
+      *own.mutable_slowest() = writes.slowest();
+      own.mutable_slowest()->set_latency_ns(latency.max_ns());
+    }
+    // A writer reads between its writes.
+    writes.set_time_between_writes_ns(writes.time_between_writes_ns() + static_cast<int64_t>(latency.sum_ns()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "common/protocol.h"
 #include "common/units.h"
 
 namespace plimsoll::tests {
@@ -167,6 +168,7 @@ void AddStep(const MadeUp& made_up, uint64_t block, v1::Report& report) {
   }
   if (made_up.details) AddDetails(made_up, cluster, step);
   if (made_up.parts) AddParts(step);
+  if (made_up.read_percent > 0 && made_up.read_percent < kOnlyReads) AddReads(made_up.read_percent, step);
 }
 
 }  // namespace plimsoll::tests

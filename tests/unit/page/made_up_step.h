@@ -57,4 +57,7 @@ void AddDetails(const MadeUp& made_up, const std::vector<Second>& cluster, v1::S
 // Adds the parts of the writes that the step has: the call takes a quarter of each write, the sync the rest.
 void AddParts(v1::StepReport& step);
 
+// Adds reads beside the writes that the step has: each takes half as long as a write. `read_percent`: below 100.
+void AddReads(uint32_t read_percent, v1::StepReport& step);
+
 }  // namespace plimsoll::tests

@@ -1,5 +1,5 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// cutoff|drill|empty|hostile|hour|long-drill|lost|many|parts|placement|plain|queues|search|sweep|storages.
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|mixed|parts|placement|plain|queues|reads|search|sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <cstdio>
@@ -55,6 +55,21 @@ v1::Report QueuesReport() {
 v1::Report PartsReport() {
   tests::MadeUp made_up;
   made_up.parts = true;
+  return tests::MakeReport(made_up);
+}
+
+// Two steps that write and read.
+v1::Report MixedReport() {
+  tests::MadeUp made_up;
+  made_up.read_percent = 30;
+  made_up.block_sizes = {4'096, 65'536};
+  return tests::MakeReport(made_up);
+}
+
+// All operations read.
+v1::Report ReadsReport() {
+  tests::MadeUp made_up;
+  made_up.read_percent = 100;
   return tests::MakeReport(made_up);
 }
 
@@ -219,6 +234,8 @@ int Main(const std::string& kind, bool json) {
                                                          {"many", ManyReport},
                                                          {"queues", QueuesReport},
                                                          {"parts", PartsReport},
+                                                         {"mixed", MixedReport},
+                                                         {"reads", ReadsReport},
                                                          {"lost", LostReport},
                                                          {"drill", [] { return tests::DrillReport(); }},
                                                          {"long-drill", LongDrillReport},

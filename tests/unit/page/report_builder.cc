@@ -69,6 +69,7 @@ v1::Report MakeReport(const MadeUp& made_up) {
   for (const uint64_t block : made_up.block_sizes) plan.add_block_size_bytes(block);
   plan.set_duration_ns(made_up.seconds * kNsPerSecond);
   plan.set_repeat(1);
+  if (made_up.read_percent > 0) plan.set_read_percent(made_up.read_percent);
   plan.set_lease_ns(10 * kNsPerSecond);
   plan.set_on_host_loss(v1::HOST_LOSS_POLICY_ABORT);
   plan.add_criteria("p99<10ms");

@@ -21,6 +21,8 @@ struct MadeUp {
   bool details = true;
   // The parts of each write, as a run with --sync fdatasync measures them.
   bool parts = false;
+  // TestPlan.read_percent. At 100, the report's figures are about reads where they are about writes otherwise.
+  uint32_t read_percent = 0;
 };
 
 v1::Report MakeReport(const MadeUp& made_up);

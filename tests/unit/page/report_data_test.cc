@@ -59,9 +59,18 @@ const Struct* Series(const Struct& data, const std::string& kind, const std::str
   return SeriesIn(Step(data, 0), kind, host, qm);
 }
 
-// The packed times of a part of the writes in the first step, by its number.
-const Struct& PartTimes(const Struct& data, int part) {
-  return Member(Step(data, 0), "operations").list_value().values(part).struct_value();
+// The packed times of an operation beside the main one in the first step, by its place in the report.
+const Struct& OperationTimes(const Struct& data, int operation) {
+  return Member(Step(data, 0), "operations").list_value().values(operation).struct_value();
+}
+
+// The kinds of the scopes whose distributions are packed with some times.
+std::vector<std::string> DistributionKinds(const Struct& times) {
+  std::vector<std::string> found;
+  for (const Value& value : Member(times, "distributions").list_value().values()) {
+    found.push_back(Member(value.struct_value(), "kind").string_value());
+  }
+  return found;
 }
 
 std::vector<double> Column(const Struct& series, const std::string& name) {
@@ -102,7 +111,12 @@ TEST(ReportPageData, GivesBackEverySecondExactly) {
 TEST(ReportPageData, HoldsTheReportAsReportJsonHasIt) {
   MadeUp made_up;
   made_up.parts = true;
+  made_up.read_percent = 25;
   v1::Report report = MakeReport(made_up);
+  // Figures of the reads that the made-up report lacks without a target rate.
+  v1::OperationScopeReport& reads = *report.mutable_steps(0)->mutable_operations(2)->mutable_scopes(0);
+  *reads.mutable_response() = reads.latency();
+  ASSERT_TRUE(reads.has_throughput());
   const Struct data = Parse(ReportPageData(report));
   for (v1::StepReport& step : *report.mutable_steps()) {
     step.clear_series();
@@ -182,7 +196,7 @@ TEST(ReportPageData, PartsOfTheWritesAreBesideThemWithoutPercentilesAndBytes) {
   ASSERT_EQ(Member(Step(data, 0), "operations").list_value().values_size(), step.operations_size());
   for (int at = 0; at < step.operations_size(); ++at) {
     const v1::OperationReport& part = step.operations(at);
-    const Struct& packed = PartTimes(data, at);
+    const Struct& packed = OperationTimes(data, at);
     EXPECT_EQ(Member(packed, "kept").string_value(), "all");
     EXPECT_EQ(Member(packed, "distributions_left_out").number_value(), 0);
     const auto& all = Member(packed, "series").list_value();
@@ -210,36 +224,70 @@ TEST(ReportPageData, PartsOfTheWritesAreBesideThemWithoutPercentilesAndBytes) {
   }
 }
 
+TEST(ReportPageData, ReadsBesideTheWritesHaveTheirBytesButNoPercentiles) {
+  MadeUp made_up;
+  made_up.read_percent = 25;
+  made_up.storages = 2;
+  v1::Report report = MakeReport(made_up);
+  const auto packed = [&report](int number) {
+    const Struct data = Parse(ReportPageData(report));
+    return Member(OperationTimes(data, 0), "series").list_value().values(number).struct_value();
+  };
+  const v1::OperationReport& reads = report.steps(0).operations(0);
+  // Cluster, storages and hosts.
+  ASSERT_EQ(reads.series_size(), 6);
+  // Bytes follow from the count, unless blocks have several sizes.
+  EXPECT_EQ(packed(0).fields().count("bytes"), 0U);
+  report.mutable_steps(0)->set_block_size_bytes(0);
+  for (int number = 0; number < reads.series_size(); ++number) {
+    const v1::SeriesReport& series = reads.series(number);
+    const Struct shown = packed(number);
+    EXPECT_EQ(Member(shown, "host").string_value(), series.host());
+    EXPECT_EQ(Column(shown, "writes"), Doubles(series.writes()));
+    EXPECT_EQ(Column(shown, "bytes"), Doubles(series.bytes()));
+    EXPECT_EQ(Column(shown, "latency_sum_ns"), Doubles(series.latency_sum_ns()));
+    EXPECT_EQ(Column(shown, "latency_max_ns"), Doubles(series.latency_max_ns()));
+    for (const char* name : {"p50_ns", "p99_ns", "p99_9_ns"}) EXPECT_EQ(shown.fields().count(name), 0U);
+  }
+}
+
 TEST(ReportPageData, WithoutPartsOfTheWritesHasNoPlaceForThem) {
   const Struct data = Parse(ReportPageData(MakeReport({})));
   EXPECT_EQ(Member(Step(data, 0), "operations").kind_case(), Value::KIND_NOT_SET);
 }
 
-TEST(ReportPageData, ThinsThePartsOfTheWritesWithThemAndKeepsTheirExtremes) {
+TEST(ReportPageData, ThinsReadsAndPartsOfTheWritesWithThemAndKeepsTheirExtremes) {
   MadeUp made_up;
   made_up.parts = true;
+  made_up.read_percent = 50;
   made_up.seconds = 900;
   v1::Report report = MakeReport(made_up);
   // The longest sync, in a second in which no write is the longest.
   for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_operations(1)->mutable_series()) {
     if (series.host().empty() || series.host() == "beta") series.set_latency_max_ns(333, 9'000'000'000);
   }
+  for (v1::SeriesReport& series : *report.mutable_steps(0)->mutable_operations(2)->mutable_series()) {
+    if (series.host().empty()) series.set_writes(444, 1);
+  }
   PageLimits limits;
-  // Cluster and hosts, of the writes and of each part.
-  limits.wide_rows = 3 * 4 * 200;
+  // Cluster and hosts, of the writes, of each part and of the reads.
+  limits.wide_rows = 4 * 4 * 200;
   const Struct data = Parse(ReportPageData(report, limits));
   EXPECT_LE(Column(*Series(data, "cluster"), "second").size(), 210U);
-  for (const int part : {0, 1}) {
-    EXPECT_EQ(Member(PartTimes(data, part), "kept").string_value(), "each");
-    const std::vector<double> seconds = Column(*SeriesIn(PartTimes(data, part), "cluster", ""), "second");
+  for (const int operation : {0, 1, 2}) {
+    const Struct& times = OperationTimes(data, operation);
+    EXPECT_EQ(Member(times, "kept").string_value(), "each");
+    const std::vector<double> seconds = Column(*SeriesIn(times, "cluster", ""), "second");
     EXPECT_LE(seconds.size(), 210U);
     EXPECT_GE(seconds.size(), 32U);
     for (const char* host : {"alpha", "beta", "gamma"}) {
-      EXPECT_EQ(Column(*SeriesIn(PartTimes(data, part), "host", host), "second"), seconds);
+      EXPECT_EQ(Column(*SeriesIn(times, "host", host), "second"), seconds);
     }
   }
-  const std::vector<double> longest = Column(*SeriesIn(PartTimes(data, 1), "cluster", ""), "latency_max_ns");
+  const std::vector<double> longest = Column(*SeriesIn(OperationTimes(data, 1), "cluster", ""), "latency_max_ns");
   EXPECT_EQ(*std::max_element(longest.begin(), longest.end()), 9e9);
+  const std::vector<double> reads = Column(*SeriesIn(OperationTimes(data, 2), "cluster", ""), "writes");
+  EXPECT_EQ(*std::min_element(reads.begin(), reads.end()), 1);
 }
 
 TEST(ReportPageData, HasTheRowsOfTheConfiguration) {
@@ -401,18 +449,17 @@ TEST(ReportPageData, LeavesOutDistributionsOfPartsBeforeThoseOfTheWritesInTheSam
   // There is room for the cluster's distributions of the writes and of the first part.
   limits.distribution_buckets *= 2;
   const Struct data = Parse(ReportPageData(report, limits));
-  const auto kinds = [](const Struct& times) {
-    std::vector<std::string> found;
-    for (const Value& value : Member(times, "distributions").list_value().values()) {
-      found.push_back(Member(value.struct_value(), "kind").string_value());
-    }
-    return found;
-  };
-  EXPECT_THAT(kinds(Step(data, 0)), ElementsAre("cluster"));
-  EXPECT_THAT(kinds(PartTimes(data, 0)), ElementsAre("cluster"));
-  EXPECT_THAT(kinds(PartTimes(data, 1)), IsEmpty());
-  EXPECT_EQ(Member(PartTimes(data, 1), "distributions_left_out").number_value(),
+  EXPECT_THAT(DistributionKinds(Step(data, 0)), ElementsAre("cluster"));
+  EXPECT_THAT(DistributionKinds(OperationTimes(data, 0)), ElementsAre("cluster"));
+  EXPECT_THAT(DistributionKinds(OperationTimes(data, 1)), IsEmpty());
+  EXPECT_EQ(Member(OperationTimes(data, 1), "distributions_left_out").number_value(),
             report.steps(0).operations(1).distributions_size());
+  // Distributions of reads come before those of parts, too.
+  made_up.read_percent = 50;
+  const Struct mixed = Parse(ReportPageData(MakeReport(made_up), limits));
+  EXPECT_THAT(DistributionKinds(Step(mixed, 0)), ElementsAre("cluster"));
+  EXPECT_THAT(DistributionKinds(OperationTimes(mixed, 0)), IsEmpty());
+  EXPECT_THAT(DistributionKinds(OperationTimes(mixed, 2)), ElementsAre("cluster"));
 }
 
 TEST(ReportPageData, KeepsIrregularRowsWithTheirNewNumbers) {
@@ -502,14 +549,28 @@ TEST(RenderReportPage, OfAnHourWithSixteenHostsIsBelowFiveMegabytes) {
   RecordProperty("bytes", std::to_string(html.size()));
 }
 
-TEST(RenderReportPage, OfAnHourWithSixteenHostsAndThePartsOfTheirWritesIsBelowFiveMegabytes) {
+TEST(RenderReportPage, OfAnHourWithSixteenHostsTheirReadsAndThePartsOfTheirWritesIsBelowFiveMegabytes) {
   MadeUp made_up;
   made_up.hosts.clear();
   for (int host = 1; host <= 16; ++host) made_up.hosts.push_back("node" + std::to_string(host));
   made_up.qms = 4;
   made_up.seconds = 3'600;
   made_up.parts = true;
+  made_up.read_percent = 50;
   EXPECT_LT(RenderReportPage(MakeReport(made_up)).size(), 5'000'000U);
+}
+
+TEST(RenderReportPage, OfReadsHasColumnsThatSpeakOfReads) {
+  const auto columns = [](uint32_t read_percent) {
+    MadeUp made_up;
+    made_up.read_percent = read_percent;
+    const std::string html = RenderReportPage(MakeReport(made_up));
+    const size_t from = html.find("id=\"columns\"");
+    return html.substr(from, html.find("id=\"data\"") - from);
+  };
+  EXPECT_THAT(columns(0), HasSubstr("the slowest write"));
+  EXPECT_THAT(columns(100), HasSubstr("the slowest read"));
+  EXPECT_THAT(columns(100), Not(HasSubstr("the slowest write")));
 }
 
 TEST(RenderReportPage, IsTheSameForTheSameReport) {
