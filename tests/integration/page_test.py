@@ -36,6 +36,14 @@ def duration(value_ns):
     return fixed(value_ns / 1e9, 3) + " s"
 
 
+def figures(throughput, told, unit_ns):
+    """The cells of a row of figures."""
+    percentiles = ["–" if key in told["thin"] else latency(told[key + "_ns"], unit_ns)
+                   for key in ("p50", "p90", "p99", "p99_9", "p99_99")]
+    return [rate(throughput["iops"]), fixed(throughput["mb_per_second"], 2), latency(told["min_ns"], unit_ns),
+            latency(told["avg_ns"], unit_ns), latency(told["wavg_ns"], unit_ns), *percentiles, latency(told["max_ns"], unit_ns)]
+
+
 def bucket_end(from_ns):
     """The highest value of a bucket of a distribution."""
     return from_ns + 2 ** max(from_ns.bit_length() - 8, 0) - 1
@@ -98,14 +106,7 @@ class Page(pages.PageTest):
             if scope["kind"] == "storage":
                 continue
             name = "cluster" if scope["kind"] == "cluster" else scope["host"]
-            told = scope["latency"]
-            percentiles = ["–" if key in told["thin"] else latency(told[key + "_ns"], unit_ns)
-                           for key in ("p50", "p90", "p99", "p99_9", "p99_99")]
-            self.assertEqual(
-                rows[name, str(scope["qm"] or "all")],
-                [rate(scope["iops"]), fixed(scope["mb_per_second"], 2), latency(told["min_ns"], unit_ns),
-                 latency(told["avg_ns"], unit_ns), latency(told["wavg_ns"], unit_ns), *percentiles,
-                 latency(told["max_ns"], unit_ns)])
+            self.assertEqual(rows[name, str(scope["qm"] or "all")], figures(scope, scope["latency"], unit_ns))
 
     def check_seconds(self, step):
         """The tables behind the charts over time hold the seconds of the JSON report."""
@@ -194,29 +195,79 @@ class Page(pages.PageTest):
             self.choose_times(part["name"])
             throughput, latency, distribution = self.browser.script(lines)
             self.assertEqual(throughput, writes, "a part counts no writes of its own")
-            self.check_part(step, part, latency)
+            self.check_part(part, latency, f"{part['name']} time of the writes")
             self.assertEqual([name for name, _ in distribution], ["cluster"])
             self.check_distribution(self.table("distribution", "Latency by percentile"), "cluster", *self.cluster_of(part))
             # There are no seconds of single queue managers.
             self.assertEqual(self.browser.script(scopes), ["cluster", host])
         self.assert_quiet()
 
-    def choose_times(self, kind):
+    def test_reads_and_writes_of_a_run_are_beside_one_another_in_two_colours(self):
+        result = self.run_plan("--read-percent", "50", "--qm", "2", "--duration", "3")
+        self.browser.open(result.results / "report.html")
+        (step,) = result.report["steps"]
+        (reads,) = step["operations"]
+        unit_ns = 1e3 if harness.cluster(step)["latency"]["p50_ns"] < 100000 else 1e6
+        rows = self.table("figures", "Service time of the write call, and of the read call")[1:]
+        told = {}
+        for of, scopes in (("writes", step["scopes"]), ("reads", reads["scopes"])):
+            for one in scopes:
+                if one["kind"] != "storage":
+                    name = (one["host"] or "cluster", str(one["qm"] or "all"), of)
+                    told[name] = figures(one.get("throughput", one), one["latency"], unit_ns)
+        self.assertEqual({tuple(row[:3]): row[3:] for row in rows}, told)
+        self.assertEqual(len(rows), 2 * 4, "of the cluster, the host and its two queue managers")
+        # The first chart has the cluster's writes and reads, in the colours of the key figures.
+        lines = f"return {CHARTS}[0].options.series.map(s => [s.name, s.values])"
+        for column, scale in (("writes", 1), ("bytes", 1e-6)):
+            for (name, values), times in zip(self.browser.script(lines), (step, reads), strict=True):
+                self.assertEqual(name, "writes" if times is step else "reads")
+                (series,) = [one for one in times["series"] if one["kind"] == "cluster"]
+                irregular = {row["row"] for row in series["irregular"]}
+                whole = [row for row in range(len(series["second"])) if row not in irregular]
+                self.assertGreaterEqual(len(whole), 3)
+                self.assertEqual([values[row] for row in whole], [series[column][row] * scale for row in whole])
+            self.browser.click("#throughput .switch")
+        marks = """return [...document.querySelectorAll(arguments[0])].map(
+                     e => [e.textContent, e.querySelector('.swatch').style.getPropertyValue('--swatch')])"""
+        (_, writes_color), (_, reads_color) = chips = self.browser.script(marks, "#throughput .chip")
+        self.assertNotEqual(writes_color, reads_color)
+        self.assertEqual([[title.lower(), color] for title, color in self.browser.script(marks, "#key h3")], chips)
+        # The distribution has writes and reads; the chart of latencies can show the reads.
+        rows = self.table("distribution", "Latency by percentile")
+        for name, times in (("cluster, writes", step), ("cluster, reads", reads)):
+            self.check_distribution(rows, name, *self.cluster_of(times), "slowest operation")
+        self.choose_times("service", " of the reads")
+        self.check_part(reads, self.browser.script(lines.replace("[0]", "[1]")), "service time of the reads")
+        self.assert_quiet()
+
+    def test_the_page_of_reads_alone_speaks_of_reads(self):
+        self.assertEqual(self.sample("reads")["plan"]["read_percent"], 100)
+        self.browser.script("for (const d of document.querySelectorAll('details')) { d.open = true; d.dispatchEvent(new Event('toggle')); }")
+        words = """const section = document.getElementById(arguments[0]);
+                   return [section.textContent, ...[...section.querySelectorAll('[title]')].map(e => e.title)].join(' ');"""
+        for section in ("key", "figures", "throughput", "latency", "distribution", "slowest", "stalls", "clocks"):
+            self.assertNotRegex(self.browser.script(words, section), r"(?i)\b(writes?|wrote|written)\b", section)
+        for text in ("Slowest read, service time", "Service time of the read call", "service time of the reads in each second",
+                     "of the reads took no longer", "Slowest reads", "all read equally"):
+            self.assertIn(text, self.browser.script(words, "report"))
+        self.assert_quiet()
+
+    def choose_times(self, kind, whose=""):
         """Has the charts show times of a kind."""
         self.browser.script("const select = document.getElementById('time-chooser');"
-                            "select.selectedIndex = [...select.options].findIndex(one => one.textContent === `${arguments[0]} time`);"
-                            "select.dispatchEvent(new Event('change'));", kind)
+                            "select.selectedIndex = [...select.options].findIndex(one => one.textContent === arguments[0]);"
+                            "select.dispatchEvent(new Event('change'));", f"{kind} time{whose}")
 
     def cluster_of(self, times):
         """The cluster's distribution of a part of the writes, and its longest time."""
         (distribution,) = [one for one in times["distributions"] if one["kind"] == "cluster"]
         return distribution, harness.cluster(times)["latency"]["max_ns"]
 
-    def check_part(self, step, part, latency):
-        """The chart of latencies shows the average and the maximum of each second of a part of the cluster's writes."""
+    def check_part(self, part, latency, title):
+        """The chart of latencies shows the average and the maximum of each second of a part of the cluster's writes, or of reads."""
         self.assertEqual([name for name, _ in latency], ["avg", "max"])
-        self.assertEqual(self.browser.script(f"return {CHARTS}[1].options.yTitle"),
-                         f"{part['name']} time of the writes in each second")
+        self.assertEqual(self.browser.script(f"return {CHARTS}[1].options.yTitle"), f"{title} in each second")
         (series,) = [one for one in part["series"] if one["kind"] == "cluster"]
         closing = {row["row"] for row in series["irregular"] if row["closing"]}
         rows = [row for row in range(len(series["second"])) if row not in closing]
@@ -351,7 +402,7 @@ class Page(pages.PageTest):
         self.assertGreaterEqual(unknown, 3)
         self.assert_quiet()
 
-    def check_distribution(self, rows, name, told, longest_ns):
+    def check_distribution(self, rows, name, told, longest_ns, last="slowest write"):
         """A column of the table behind the distributions has a distribution's percentiles. Returns how many are not known."""
         writes = sum(told["count"])
         unknown = 0
@@ -370,7 +421,7 @@ class Page(pages.PageTest):
             # So many of the writes were not slower than the highest value of the bucket.
             self.assertEqual([row[rows[0].index(name)] for row in found],
                              [duration(min(bucket_end(from_ns), longest_ns))], (percent, name))
-        self.assertEqual(rows[-1][0], "slowest write")
+        self.assertEqual(rows[-1][0], last)
         self.assertEqual(rows[-1][rows[0].index(name)], duration(longest_ns), name)
         return unknown
 
@@ -517,7 +568,7 @@ class Page(pages.PageTest):
             self.assertIn(what, said)
 
     def test_what_is_absent_leaves_no_hole(self):
-        for kind in ("plain", "cutoff", "empty"):
+        for kind in ("plain", "cutoff", "empty", "mixed"):
             with self.subTest(kind):
                 self.sample(kind)
                 self.assertGreater(len(self.browser.script("return document.body.innerText")), 100)
