@@ -159,7 +159,7 @@ class FailedWrite(harness.PlimsollTest):
     def test_a_write_that_fails_on_one_host_is_forgiven_where_enough_hosts_go_on(self):
         fs = faultfs.mounted(self)
         agents = [self.agent(name, root=fs.mountpoint) for name in ("gamma", "delta")]
-        fs.fault(f"write *.LOG pid={agents[1].agent_pid} after=2000 error=EIO")
+        fs.fault(f"write *.LOG pid={agents[1].agent_pid} after=400 error=EIO")
         for required, code in ((("hosts>=1",), 0), (("hosts>=2",), 1), ((), 3)):
             with self.subTest(required):
                 criteria = [word for one in ("iops>=1", *required) for word in ("--require", one)]
@@ -174,7 +174,7 @@ class FailedWrite(harness.PlimsollTest):
                 told = report["notes"] if code == 0 else report["verdict"]["reasons"]
                 self.assertTrue(any("delta/qm1 failed: " in text for text in told), told)
             fs.clear()
-            fs.fault(f"write *.LOG pid={agents[1].agent_pid} after=2000 error=EIO")
+            fs.fault(f"write *.LOG pid={agents[1].agent_pid} after=400 error=EIO")
 
 
 if __name__ == "__main__":
