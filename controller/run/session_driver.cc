@@ -18,6 +18,9 @@ constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
 constexpr int64_t kShortestDelayNs = kNsPerMs;
 constexpr int64_t kDelayOverFastest = 4;
 constexpr int kMostProbesAgain = 3;
+// All hosts together are probed again no more often than this in a period: where answers of many hosts are late, the
+// controller itself is busy, and more probes would make it busier.
+constexpr int kMostProbesAgainOfAll = 48;
 // An agent whose network is cut has had its last message up to one heartbeat before: so much of the lease is lost.
 constexpr int64_t kHeartbeatsPerLease = 10;
 // While nothing is taken from the queue.
@@ -144,6 +147,7 @@ void SessionDriver::RunTimers(MonotonicNs now) {
   if (now >= next_silence_ && !unread_since_.has_value()) LoseSilentHosts(now);
   if (now >= next_probe_) {
     next_probe_ = now + probe_period_ns_;
+    all_probed_again_ = 0;
     for (auto& host : fleet_.hosts()) {
       if (!host->in_session() || host->probing) continue;
       probed_again_[host->index] = 0;
@@ -167,8 +171,9 @@ void SessionDriver::ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes
     return;
   }
   if (!host.in_session() || host.phase == Host::Phase::kReleasing) return;
-  if (probed_again_[host.index] == kMostProbesAgain) return;
+  if (probed_again_[host.index] == kMostProbesAgain || all_probed_again_ == kMostProbesAgainOfAll) return;
   ++probed_again_[host.index];
+  ++all_probed_again_;
   Probe(host, 1);
 }
 

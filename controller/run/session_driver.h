@@ -115,6 +115,7 @@ class SessionDriver {
   SessionCourse& course_;
   std::vector<v1::RenewRequest> renewals_;  // by host
   std::vector<int> probed_again_;           // by host, since its last regular probe
+  int all_probed_again_ = 0;                // of all hosts, since the last regular probes
   bool open_ = false;
   bool interrupted_ = false;
   bool left_ = false;
