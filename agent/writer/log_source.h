@@ -81,6 +81,7 @@ class LogSource {
         pages_per_extent_(layout.file_size_bytes() / kStampedPageBytes + 1),
         mix_(mix ? &*mix : nullptr),
         access_(access ? &*access : nullptr),
+        is_plain_(!mix && !access),
         sequence_(first_block),
         walk_(layout, first_block),
         places_(layout, mix ? 0 : first_block, access_),
@@ -94,7 +95,7 @@ class LogSource {
   // Returns the next block. Its bytes are valid until the next call.
   Block Next() {
     ++sequence_;
-    if (mix_ == nullptr && access_ == nullptr) [[likely]]
+    if (is_plain_) [[likely]]
       return {walk_.Take(block_bytes_), blocks_.Next(sequence_), block_bytes_, 0};
     return NextOfMixOrAccess();
   }
@@ -118,6 +119,7 @@ class LogSource {
   const uint64_t pages_per_extent_;
   const SizeMix* const mix_;
   const Access* const access_;
+  const bool is_plain_;
   uint64_t sequence_;
   ExtentWalk walk_;
   OperationPlaces places_;

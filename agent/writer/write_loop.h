@@ -88,18 +88,23 @@ bool SleepWhileAllowed(int64_t now_ns, int64_t moment_ns, const StopControl& con
 
 // The writer's own count of its writes. Local, with a plain store of each cell after each write.
 struct Counts {
-  // Writes and reads that completed: the number of the next operation, from 0.
-  uint64_t operations = 0;
+  // Reads that completed beside the writes.
+  uint64_t reads = 0;
   uint64_t writes = 0;
   uint64_t bytes = 0;
   uint64_t latency_sum_ns = 0;
   uint64_t latency_max_ns = 0;
   uint64_t max_behind_ns = 0;
 
+  // Operations that completed: the number of the next one, from 0.
+  template <bool kAccess>
+  uint64_t Completed() const {
+    return kAccess ? writes + reads : writes;
+  }
+
   void Take(const Sample& sample, uint64_t block_bytes, WriterState& state) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
     if (writes == 0) state.first_start_ns.store(sample.start_ns, kRelaxed);
-    ++operations;
     ++writes;
     bytes += block_bytes;
     latency_sum_ns += sample.latency_ns();
@@ -116,12 +121,12 @@ struct Counts {
   // Counts a read of a step that writes as well. Only this thread stores the cells.
   [[gnu::noinline]] void TakeRead(const Sample& sample, uint64_t block_bytes, WriterState& state) {
     constexpr auto kRelaxed = std::memory_order_relaxed;
-    ++operations;
-    if (state.reads.load(kRelaxed) == 0) state.read_first_start_ns.store(sample.start_ns, kRelaxed);
+    if (reads == 0) state.read_first_start_ns.store(sample.start_ns, kRelaxed);
+    ++reads;
     const auto add = [](std::atomic<uint64_t>& cell, uint64_t more) {
       cell.store(cell.load(kRelaxed) + more, kRelaxed);
     };
-    add(state.reads, 1);
+    state.reads.store(reads, kRelaxed);
     add(state.read_bytes, block_bytes);
     add(state.read_latency_sum_ns, sample.latency_ns());
     state.last_end_ns.store(sample.end_ns(), kRelaxed);
@@ -131,10 +136,12 @@ struct Counts {
   }
 };
 
-// Writes or reads the block: bytes done, or -errno.
-template <typename Env>
+// Writes or reads the block: bytes done, or -errno. Without `kAccess`, every block is written.
+template <bool kAccess, typename Env>
 int64_t Transfer(const LogSource::Block& block, [[maybe_unused]] std::byte* read_buffer, Env& env) {
-  if constexpr (requires { env.Read(block.place.extent, block.place.offset_bytes, read_buffer, block.bytes); }) {
+  constexpr bool kReads =
+      kAccess && requires { env.Read(block.place.extent, block.place.offset_bytes, read_buffer, block.bytes); };
+  if constexpr (kReads) {
     if (block.data == nullptr) return env.Read(block.place.extent, block.place.offset_bytes, read_buffer, block.bytes);
   }
   return env.Write(block.place.extent, block.place.offset_bytes, block.data, block.bytes);
@@ -199,12 +206,9 @@ inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& c
   return LoopEnd::kLease;
 }
 
-}  // namespace write_loop_internal
-
-template <typename Env>
-void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
-                  Env& env) {
-  using write_loop_internal::Counts;
+// The loop, with and without reads and random order: a log pays nothing for them.
+template <bool kAccess, typename Env>
+void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state, Env& env) {
   const int64_t end_ns = params.end_ns;
   LogSource log(params.layout, params.mix, params.access, params.epoch, params.first_block, source);
   Counts counts;
@@ -217,23 +221,23 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     int64_t due_ns = 0;
     bool allowed = true;
     if (params.schedule) {
-      due_ns = params.schedule->DueAt(counts.operations);
+      due_ns = params.schedule->DueAt(counts.Completed<kAccess>());
       // Late writes follow back to back. After the last one the writer waits for the step's end.
-      allowed = write_loop_internal::SleepWhileAllowed(previous_end_ns, std::min(due_ns, end_ns), control, env);
+      allowed = SleepWhileAllowed(previous_end_ns, std::min(due_ns, end_ns), control, env);
     }
 
     if constexpr (requires { env.AwaitPlace(log.sequence()); }) env.AwaitPlace(log.sequence());
     now_ns = env.Now();
     if (!allowed || now_ns >= std::min(end_ns, control.limit_ns())) [[unlikely]] {
-      loop_end = write_loop_internal::WhyNoWriteMayStart(now_ns, end_ns, control);
+      loop_end = WhyNoWriteMayStart(now_ns, end_ns, control);
       break;
     }
     const int64_t start_ns = now_ns;
     state.extent.store(block.place.extent, std::memory_order_relaxed);
     // Release: the sample of the write before is published.
     state.mark.store(start_ns, std::memory_order_release);
-    const int64_t done = write_loop_internal::Transfer(block, params.read_buffer, env);
-    const bool is_write = block.data != nullptr;
+    const int64_t done = Transfer<kAccess>(block, params.read_buffer, env);
+    const bool is_write = !kAccess || block.data != nullptr;
     int sync_result = 0;
     int64_t sync_start_ns = start_ns;
     if (params.sync_each_write && is_write && done == static_cast<int64_t>(block.bytes)) {
@@ -245,7 +249,7 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     now_ns = env.Now();
 
     if (done != static_cast<int64_t>(block.bytes) || sync_result != 0) [[unlikely]] {
-      state.failure = write_loop_internal::FailureOf(block, done, sync_result, start_ns);
+      state.failure = FailureOf(block, done, sync_result, start_ns);
       loop_end = LoopEnd::kFailed;
       control.StopAt(now_ns);
       break;
@@ -254,29 +258,29 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
     if (params.schedule && start_ns - due_ns > static_cast<int64_t>(counts.max_behind_ns)) {
       counts.max_behind_ns = static_cast<uint64_t>(start_ns - due_ns);
       state.max_behind_ns.store(counts.max_behind_ns, std::memory_order_relaxed);
-      state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.operations - 1,
+      state.max_behind_writes.store(params.schedule->DueBefore(start_ns + 1) - counts.Completed<kAccess>() - 1,
                                     std::memory_order_relaxed);
     }
     const auto latency_ns = static_cast<uint64_t>(now_ns - start_ns);
     Sample sample{start_ns, latency_ns, kMainOperation, block.size};
-    if (is_write || params.access->read_operation() == kMainOperation) [[likely]] {
+    if (!kAccess || is_write || params.access->read_operation() == kMainOperation) {
       counts.Take(sample, block.bytes, state);
-      if (params.measure_parts) write_loop_internal::PushSync(start_ns, sync_start_ns, now_ns, state, env);
+      if (params.measure_parts) PushSync(start_ns, sync_start_ns, now_ns, state, env);
     } else {
       sample = {start_ns, latency_ns, params.access->read_operation(), block.size};
       counts.TakeRead(sample, block.bytes, state);
     }
     if (!state.ring.TryPush(sample)) [[unlikely]]
-      write_loop_internal::PushWaiting(sample, state, env);
+      PushWaiting(sample, state, env);
     // Release: who sees it finds the sample in the ring.
     state.mark.store(WriterState::kIdle, std::memory_order_release);
 
     previous_end_ns = now_ns;
     // On few CPUs the other writers get theirs at once instead of after a time slice.
-    if (counts.operations == 1) [[unlikely]]
+    if (counts.Completed<kAccess>() == 1) [[unlikely]]
       env.Yield();
     if (params.delay_ns > 0) {
-      write_loop_internal::SleepWhileAllowed(now_ns, std::min(now_ns + params.delay_ns, end_ns), control, env);
+      SleepWhileAllowed(now_ns, std::min(now_ns + params.delay_ns, end_ns), control, env);
     }
   }
 
@@ -284,6 +288,18 @@ void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSour
   state.end = loop_end;
   state.finished_ns = now_ns;
   state.finished.store(true, std::memory_order_release);
+}
+
+}  // namespace write_loop_internal
+
+template <typename Env>
+void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
+                  Env& env) {
+  if (params.access) {
+    write_loop_internal::RunLoop<true>(params, control, source, state, env);
+  } else {
+    write_loop_internal::RunLoop<false>(params, control, source, state, env);
+  }
 }
 
 }  // namespace plimsoll

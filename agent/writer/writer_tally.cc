@@ -241,7 +241,6 @@ void WriterTally::WatchTheEnd() {
 
 void WriterTally::Take(const Sample& sample) {
   const uint64_t number = ++taken_;
-  const bool is_main = sample.operation() == kMainOperation;
   WholeTally::Taken taken{.sample = sample, .bytes = BytesOf(sample), .due_ns = DueAt(number), .warmup = interval_ < 0};
   taken.place = places_.Take(taken.bytes);
   // Relaxed: nothing else is read through it.
@@ -253,21 +252,29 @@ void WriterTally::Take(const Sample& sample) {
   between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
   previous_end_ns_ = sample.end_ns();
 
-  const bool in_parts = is_main && !parts_.empty();
-  const Sample call(sample.start_ns, static_cast<uint64_t>(in_parts ? sync_.start_ns - sample.start_ns : 0),
-                    kWriteCallOperation);
-  taken.call_ns = call.latency_ns();
-  WholeTally& tally = is_main || !read_ ? main_ : *read_;
-  const uint64_t seq = tally.Take(taken);
-  if (in_parts) {
+  // Only a step that reads and writes has samples of another whole operation.
+  if (sample.operation() != kMainOperation) [[unlikely]] {
+    read_->Take(taken);
+    return TakeResponse(taken, *read_);
+  }
+  if (parts_.empty()) {
+    main_.Take(taken);
+  } else {
+    const Sample call(sample.start_ns, static_cast<uint64_t>(sync_.start_ns - sample.start_ns), kWriteCallOperation);
+    taken.call_ns = call.latency_ns();
+    const uint64_t seq = main_.Take(taken);
     parts_[kWriteCallOperation - 1].Take(seq, call, taken.place, taken.due_ns);
     parts_[kSyncOperation - 1].Take(seq, sync_, taken.place, taken.due_ns);
   }
+  TakeResponse(taken, main_);
+}
+
+void WriterTally::TakeResponse(const WholeTally::Taken& taken, WholeTally& tally) {
   if (!params_.schedule) return;
   // What a slow operation makes later ones wait for is in both ends: only what the writer itself lost is between them.
-  prompt_end_ns_ = std::max(taken.due_ns, prompt_end_ns_) + static_cast<int64_t>(sample.latency_ns());
-  const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(sample.end_ns() - prompt_end_ns_, 0));
-  tally.TakeResponse(taken, ResponseNs(sample, taken.due_ns), delay_ns);
+  prompt_end_ns_ = std::max(taken.due_ns, prompt_end_ns_) + static_cast<int64_t>(taken.sample.latency_ns());
+  const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(taken.sample.end_ns() - prompt_end_ns_, 0));
+  tally.TakeResponse(taken, ResponseNs(taken.sample, taken.due_ns), delay_ns);
 }
 
 void WriterTally::SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& reported) const {

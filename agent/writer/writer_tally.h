@@ -364,6 +364,7 @@ class WriterTally {
 
  private:
   void Take(const Sample& sample);
+  void TakeResponse(const WholeTally::Taken& taken, WholeTally& tally);
   // When the operation with this number of the step, from 1, is due.
   int64_t DueAt(uint64_t number) const;
   // `next_start_ns`: when the write after the last one taken started; 0: it has not started; nothing: none follows.

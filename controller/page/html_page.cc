@@ -114,7 +114,7 @@ std::string RenderHtmlPage(const HtmlPage& page) {
   add("</head>\n<body>\n");
   add(page.body);
   add("<script type=\"application/json\" id=\"columns\">");
-  add(JsonForScript(ColumnsJson(page.plan)));
+  add(JsonForScript(ColumnsJson()));
   add("</script>\n<script type=\"application/json\" id=\"data\">");
   add(JsonForScript(page.data));
   add("</script>\n<!--\n");

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "controller/render/json.h"
-#include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
 
@@ -26,8 +25,6 @@ struct HtmlPage {
   std::vector<std::string_view> scripts;
   // One JSON value. Scripts get it from plimsoll.readData().
   std::string data;
-  // The plan of the run that the page is about. Headings of figures say "reads" where all of its operations read.
-  v1::TestPlan plan;
 };
 
 // The file's text, valid HTML5 in UTF-8. A pure function of the page.

@@ -457,7 +457,6 @@ std::string RenderReportPage(const v1::Report& report) {
   // One of each kind of run, which adds itself to the page.
   for (const std::string_view script : AssetsOf("kind_")) page.scripts.push_back(script);
   page.scripts.push_back(Asset("report.js"));
-  page.plan = report.plan();
   page.data = ReportPageData(report);
   return RenderHtmlPage(page);
 }

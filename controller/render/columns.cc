@@ -1,14 +1,11 @@
 #include "controller/render/columns.h"
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
-#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -159,14 +156,6 @@ std::string IdlePercent(const v1::ScopeReport& scope) {
   return time_ns <= 0 ? kDash : FormatFixed(100 * idle_ns / time_ns, 2);
 }
 
-// Makes a text about writes one about another operation. Writers remain writers.
-std::string AboutOperation(const std::string& text, const std::string& operation) {
-  if (operation == "write") return text;
-  const std::string operations = absl::StrCat(operation, "s");
-  return absl::StrReplaceAll(
-      text, {{"writer", "writer"}, {"writes", operations}, {"written", operation}, {"write", operation}});
-}
-
 }  // namespace
 
 constinit const ColumnGroup kWriteColumns{"writes", "", "", v1::ScopeReport::descriptor, Scope, kWriteFigures};
@@ -300,24 +289,21 @@ void FigureTable::AddCells(const v1::ScopeReport& scope, const LatencyUnit& unit
   }
 }
 
-std::string ColumnsJson(const v1::TestPlan& plan) {
+std::string ColumnsJson() {
   JsonWriter json(/*compact=*/true);
   const auto text = [&json](const char* key, const std::string& value) { json.Key(key).String(value); };
   json.BeginObject();
   for (const ColumnGroup* const group : {&kWriteColumns, &kThroughputColumns, &kLatencyColumns, &kTimeColumns,
                                          &kBandwidthColumns, &kRateColumns, &kResponseColumns}) {
     json.Key(group->name).BeginArray();
-    // The target rate and the idle time cover all operations of a writer.
-    const bool all = group == &kRateColumns || group == &kTimeColumns;
-    const std::string operation = all ? AnyOperation(plan.read_percent()) : MainOperation(plan);
     for (const FigureColumn& column : group->columns) {
       if (!column.IsIn(kPageTable | kPageSummary)) continue;
       json.BeginObject();
       text("in", group->json_path);
       text("field", column.field);
-      text("title", AboutOperation(column.heading, operation));
+      text("title", column.heading);
       text("format", FigureFormatName(column.format));
-      text("help", AboutOperation(column.help, operation));
+      text("help", column.help);
       json.Key("table").Bool(column.IsIn(kPageTable));
       json.Key("summary").Bool(column.IsIn(kPageSummary));
       json.EndObject();

@@ -146,8 +146,7 @@ class FigureTable {
   std::vector<Entry> entries_;
 };
 
-// The columns of the page's tables, and of its charts by second, as JSON; page/columns.js reads it. Headings and help
-// name the operations of the plan.
-std::string ColumnsJson(const v1::TestPlan& plan = v1::TestPlan::default_instance());
+// The columns of the page's tables, and of its charts by second, as JSON; page/columns.js reads it.
+std::string ColumnsJson();
 
 }  // namespace plimsoll

@@ -341,7 +341,7 @@ void LiveDrawing::AddChart() {
   const std::string of_second = absl::StrCat(ReadsAndWrites(view_.read_percent) ? "write " : "", "p99 of each second");
   const size_t count = std::min({view_.seconds.size(), width_, kMostChartSeconds});
   if (count == 0) {
-    canvas_.Add({{of_second, LiveStyle::kBold}, {": none is complete yet", LiveStyle::kDim}});
+    canvas_.Add({{of_second, LiveStyle::kBold}, {": no second is complete yet", LiveStyle::kDim}});
     for (size_t row = 0; row < parts_.chart; ++row) canvas_.Blank();
     return;
   }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/units.h"
-#include "controller/render/columns.h"
 #include "controller/render/csv.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/live_view.h"
@@ -502,27 +500,6 @@ TEST(ReadLive, IntervalLinesAreOfReadsWhereAllOperationsRead) {
     EXPECT_EQ(made[0], absl::StrCat("Step 1 of 1   4 KiB   ", operations, " of all hosts; service time in ms"));
     EXPECT_THAT(made[2], StartsWith(absl::StrCat("     s ", PadLeft(operations, 8), " | ")));
   }
-}
-
-TEST(ReadColumns, ThePagesHeadingsAndHelpNameTheOperations) {
-  v1::TestPlan plan;
-  EXPECT_EQ(ColumnsJson(plan), ColumnsJson());
-  EXPECT_THAT(ColumnsJson(), HasSubstr(" written per second"));
-  plan.set_read_percent(100);
-  const nlohmann::json reads = nlohmann::json::parse(ColumnsJson(plan));
-  for (const char* const group : {"writes", "throughput", "latency", "time", "bandwidth", "rate", "response"}) {
-    for (const nlohmann::json& column : reads.at(group)) {
-      const std::string text =
-          absl::StrCat(column.at("title").get<std::string>(), ": ", column.at("help").get<std::string>());
-      EXPECT_THAT(text, Not(ContainsRegex("writes|write |write$|written")));
-    }
-  }
-  EXPECT_THAT(ColumnsJson(plan), AllOf(HasSubstr("99 % of the reads took no longer than this"),
-                                       HasSubstr("a writer had no read in flight")));
-  plan.set_read_percent(30);
-  EXPECT_THAT(ColumnsJson(plan), AllOf(HasSubstr("99 % of the writes took no longer than this"),
-                                       HasSubstr("a writer had no operation in flight"),
-                                       HasSubstr("operations that were overdue when the step ended")));
 }
 
 }  // namespace

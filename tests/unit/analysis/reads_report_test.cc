@@ -48,7 +48,7 @@ SimRun MixedRun(std::vector<std::string> criteria = {}) {
   return run;
 }
 
-// Mixed run whose writers issue 500 operations a second, each a millisecond after its scheduled start.
+// Mixed run whose writers start 500 operations a second, each a millisecond after its scheduled start.
 SimRun PacedMixedRun(std::vector<std::string> criteria) {
   SimRun run = MixedRun(std::move(criteria));
   for (SimHost& host : run.hosts) {
@@ -287,7 +287,7 @@ TEST(ReadsReport, OperationsThatWereNotIssuedAreAmongTheWritesOrTheReadsWhicheve
     // They were due a second before the end.
     EXPECT_EQ(OutcomeOf(report, "max<500ms"), writes > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
     EXPECT_EQ(OutcomeOf(report, "read_max<500ms"), reads > 0 ? v1::OUTCOME_FAIL : v1::OUTCOME_PASS);
-    // Those of both writers of alpha.
+    // The cluster has the operations of two writers.
     EXPECT_EQ(Scope(step, v1::SCOPE_KIND_CLUSTER).rate().unserved(), 2 * (writes + reads));
     EXPECT_EQ(report.verdict().criteria(2).value_text(), std::to_string(2 * (writes + reads)) + " operations");
   }

@@ -12,6 +12,14 @@
 namespace plimsoll {
 namespace {
 
+// Records of the run's journal, with the traces of its operations.
+std::vector<v1::JournalRecord> TracedJournal(const tests::SimRun& run) {
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+  std::mt19937_64 random(1);
+  tests::AddTraces(run, records, random);
+  return records;
+}
+
 class CsvExportTest : public ::testing::Test {
  protected:
   std::string Export(const std::vector<v1::JournalRecord>& records, const WriteFilter& filter) {
@@ -42,9 +50,7 @@ tests::SimRun TwoWrites(const std::string& label) {
 
 TEST_F(CsvExportTest, ReportsEachWriteInOneLine) {
   const tests::SimRun run = TwoWrites("alpha");
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   const std::string csv = Export(records, {});
   EXPECT_EQ(lines_, 1U);
   // The simulated probes tell the clock to 40 us, plus 2 us for the ends of a cell and the slew since the probe.
@@ -78,9 +84,7 @@ std::vector<std::string> NumbersLatenciesAndEnds(const std::string& csv) {
 
 TEST_F(CsvExportTest, ReadsAndWritesOfARunAreInTheOrderOfTimeAndCountedApart) {
   const tests::SimRun run = FourOperations(50);
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   EXPECT_THAT(NumbersLatenciesAndEnds(Export(records, {})),
               ElementsAre("seq latency_ns operation", "1 1000 write", "1 2000 read", "2 3000 write", "2 4000 read"));
   EXPECT_EQ(lines_, 4U);
@@ -88,9 +92,7 @@ TEST_F(CsvExportTest, ReadsAndWritesOfARunAreInTheOrderOfTimeAndCountedApart) {
 
 TEST_F(CsvExportTest, OperationsThatAllReadAreNamedSo) {
   const tests::SimRun run = FourOperations(100);
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   EXPECT_THAT(NumbersLatenciesAndEnds(Export(records, {})),
               ElementsAre("seq latency_ns operation", "1 1000 read", "2 2000 read", "3 3000 read", "4 4000 read"));
 }
@@ -98,9 +100,7 @@ TEST_F(CsvExportTest, OperationsThatAllReadAreNamedSo) {
 TEST_F(CsvExportTest, AReadHasNoParts) {
   tests::SimRun run = FourOperations(50);
   run.hosts[0].sync_ns = [](uint64_t) { return 400; };
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   const std::string csv = Export(records, {std::nullopt, /*warmup=*/true});
   EXPECT_THAT(csv, HasSubstr(",bytes,error_ns,write_call_ns,sync_ns,part,operation\r\n"));
   EXPECT_THAT(csv, HasSubstr(",600,400,measured,write\r\n"));
@@ -111,9 +111,7 @@ TEST_F(CsvExportTest, AReadHasNoParts) {
 TEST_F(CsvExportTest, ReportsThePartsOfAWriteBesideIt) {
   tests::SimRun run = TwoWrites("alpha");
   run.hosts[0].sync_ns = [](uint64_t number) { return number == 1 ? 900 : 123'000; };
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   const std::string csv = Export(records, {std::nullopt, /*warmup=*/true});
   EXPECT_EQ(lines_, 2U);
   EXPECT_THAT(csv,
@@ -126,9 +124,7 @@ TEST_F(CsvExportTest, ReportsThePartsOfAWriteBesideIt) {
 
 TEST_F(CsvExportTest, MarksTheWarmUp) {
   const tests::SimRun run = TwoWrites("alpha");
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   std::istringstream csv(Export(records, {std::nullopt, true}));
   EXPECT_EQ(lines_, 2U);
   std::string line;
@@ -143,17 +139,13 @@ TEST_F(CsvExportTest, MarksTheWarmUp) {
 
 TEST_F(CsvExportTest, KeepsTextFromHostsInItsCell) {
   const tests::SimRun run = TwoWrites("a,\"b\"\r\n=c");
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  const std::vector<v1::JournalRecord> records = TracedJournal(run);
   EXPECT_NE(Export(records, {}).find("Z,\"a,\"\"b\"\"\uFFFD\uFFFD=c\",1,1,2,"), std::string::npos);
 }
 
 TEST_F(CsvExportTest, LeavesTheErrorEmptyWhereNoProbeWasAnswered) {
   const tests::SimRun run = TwoWrites("alpha");
-  std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
-  std::mt19937_64 random(1);
-  tests::AddTraces(run, records, random);
+  std::vector<v1::JournalRecord> records = TracedJournal(run);
   for (v1::JournalRecord& record : records) {
     if (record.has_probes()) record.mutable_probes()->clear_probes();
   }

@@ -36,14 +36,21 @@ class WriteStreamTest : public ::testing::Test {
   std::string path_ = directory_.Sub("journal");
 };
 
+// Exported operations by host, queue manager and step.
+std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::vector<ExportedWrite>> ByWriterAndStep(
+    const RunIndex& index, const std::vector<ExportedWrite>& exported) {
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::vector<ExportedWrite>> found;
+  for (const ExportedWrite& one : exported) {
+    const IndexedWriter& writer = index.writers().at(one.writer);
+    found[{writer.host, writer.qm, one.step}].push_back(one);
+  }
+  return found;
+}
+
 // Compares with the writes of which the journal was made. `tolerance_ns` allows for the clocks.
 void ExpectComplete(const SimRun& run, const RunIndex& index, const std::vector<ExportedWrite>& writes, bool warmup,
                     int64_t tolerance_ns) {
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::vector<ExportedWrite>> found;
-  for (const ExportedWrite& write : writes) {
-    const IndexedWriter& writer = index.writers().at(write.writer);
-    found[{writer.host, writer.qm, write.step}].push_back(write);
-  }
+  auto found = ByWriterAndStep(index, writes);
   for (uint32_t host = 0; host < run.hosts.size(); ++host) {
     for (uint32_t step = 0; step < run.block_sizes.size(); ++step) {
       for (uint32_t qm = 1; qm <= run.hosts[host].steps[step].size(); ++qm) {
@@ -196,11 +203,7 @@ TEST_F(WriteStreamTest, AWriterWhoseClockStepsBackKeepsItsOrderAndItsErrorsHoldT
 // them.
 void ExpectReadsAndWritesInOrder(const SimRun& run, const RunIndex& index, const std::vector<ExportedWrite>& all,
                                  bool warmup) {
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::vector<ExportedWrite>> found;
-  for (const ExportedWrite& one : all) {
-    const IndexedWriter& writer = index.writers().at(one.writer);
-    found[{writer.host, writer.qm, one.step}].push_back(one);
-  }
+  auto found = ByWriterAndStep(index, all);
   for (uint32_t host = 0; host < run.hosts.size(); ++host) {
     for (uint32_t step = 0; step < run.block_sizes.size(); ++step) {
       for (uint32_t qm = 1; qm <= run.hosts[host].steps[step].size(); ++qm) {

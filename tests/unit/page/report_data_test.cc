@@ -560,19 +560,6 @@ TEST(RenderReportPage, OfAnHourWithSixteenHostsTheirReadsAndThePartsOfTheirWrite
   EXPECT_LT(RenderReportPage(MakeReport(made_up)).size(), 5'000'000U);
 }
 
-TEST(RenderReportPage, OfReadsHasColumnsThatSpeakOfReads) {
-  const auto columns = [](uint32_t read_percent) {
-    MadeUp made_up;
-    made_up.read_percent = read_percent;
-    const std::string html = RenderReportPage(MakeReport(made_up));
-    const size_t from = html.find("id=\"columns\"");
-    return html.substr(from, html.find("id=\"data\"") - from);
-  };
-  EXPECT_THAT(columns(0), HasSubstr("the slowest write"));
-  EXPECT_THAT(columns(100), HasSubstr("the slowest read"));
-  EXPECT_THAT(columns(100), Not(HasSubstr("the slowest write")));
-}
-
 TEST(RenderReportPage, IsTheSameForTheSameReport) {
   EXPECT_EQ(RenderReportPage(MakeReport({})), RenderReportPage(MakeReport({})));
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -85,16 +86,28 @@ class CoordinatorTest : public ::testing::Test {
     plan_.set_on_host_loss(v1::HOST_LOSS_POLICY_ABORT);
   }
 
+  // Gives the run so many hosts.
+  void AddHostsUpTo(size_t hosts) {
+    diaries_.resize(hosts);
+    while (scripts_.size() < hosts) {
+      FakeScript& script = scripts_.emplace_back();
+      script.name = "host" + std::to_string(scripts_.size());
+      plan_.add_hosts()->set_address(script.name + ":1");
+    }
+  }
+
   std::optional<Failure> Run() {
     FillDefaults(plan_);
+    std::vector<std::string> addresses;
+    for (const v1::HostSpec& host : plan_.hosts()) addresses.push_back(host.address());
     Fleet fleet(
-        {"alpha:1", "beta:1"}, 500,
-        [this](const std::string& address, AgentListener& listener) {
-          const size_t i = address == "alpha:1" ? 0 : 1;
+        addresses, 500,
+        [this, &addresses](const std::string& address, AgentListener& listener) {
+          const auto i = static_cast<size_t>(std::ranges::find(addresses, address) - addresses.begin());
           return std::make_unique<FakeAgent>(scripts_[i], diaries_[i], clock_, listener);
         },
         clock_, events_);
-    fleet.DescribeAll({{"/fake"}, {"/fake"}}, kNsPerSecond);
+    fleet.DescribeAll(std::vector<std::vector<std::string>>(addresses.size(), {"/fake"}), kNsPerSecond);
     LabelHosts(fleet.hosts());
     auto journal = JournalWriter::Create(path_, /*directory=*/-1, [this](int fd, const void* data, size_t size) {
       disk_.WaitWhileHung();
@@ -115,7 +128,7 @@ class CoordinatorTest : public ::testing::Test {
     options.clock = &clock_;
     options.log = &log;
     options.feed = &feed;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < plan_.hosts_size(); ++i) {
       options.host_plans.push_back(MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
                                                 std::string(16, 't'), kFrameIntervalNs));
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -187,6 +188,25 @@ TEST_F(CoordinatorTest, AHostWhoseAnswerWasDelayedIsProbedAgainAtOnceButNotWitho
   // not delayed; then a regular one.
   for (const size_t i : {2U, 3U, 4U, 6U, 7U}) EXPECT_EQ(taken_ns[i], taken_ns[i - 1]) << i;
   for (const size_t i : {1U, 5U, 8U}) EXPECT_EQ(taken_ns[i] - taken_ns[i - 1], 100 * kNsPerMs) << i;
+}
+
+TEST_F(CoordinatorTest, LateAnswersOfManyHostsDoNotMultiplyTheProbes) {
+  constexpr size_t kHosts = 40;
+  AddHostsUpTo(kHosts);
+  scripts_[0].prepares_after_heartbeats = 10;
+  for (FakeScript& script : scripts_) {
+    script.probe_delays_ns.assign(7, 10 * kNsPerMs);
+    script.probe_delays_ns.front() = 0;
+  }
+  EXPECT_FALSE(Run().has_value());
+  std::map<int64_t, size_t> taken;
+  for (const v1::JournalRecord& record : Records(v1::JournalRecord::kProbes)) {
+    if (record.probes().probes_size() == 1) ++taken[record.time_ns()];
+  }
+  size_t most = 0;
+  for (const auto& [moment_ns, probes] : taken) most = std::max(most, probes);
+  // Regular probes of all hosts, and 48 more where each host could have had three.
+  EXPECT_EQ(most, kHosts + 48);
 }
 
 TEST_F(CoordinatorTest, AHostThatIsLateAgainAndAgainGetsMoreTimeForEachStart) {
