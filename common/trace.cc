@@ -343,13 +343,14 @@ std::string TraceEncoder::Finish() {
     Column calls;
     uint64_t least_call = UINT64_MAX;
     for (size_t i = 0; i < group; ++i) {
-      calls[i] = writes_[done + i].write_call_ns;
+      calls[i] = write_calls_ns_[done + i];
       least_call = std::min(least_call, calls[i]);
     }
     for (size_t i = 0; i < group; ++i) calls[i] -= least_call;
     PutColumn(block, calls, group, least_call, 0);
   }
   writes_.clear();
+  write_calls_ns_.clear();
   return block;
 }
 

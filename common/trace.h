@@ -39,7 +39,9 @@ class TraceEncoder {
   // it is allowed (coalesced clocks).
   // `size`: place of its size in the list. `write_call_ns`: at most the latency; ignored without parts.
   void Add(int64_t start_ns, uint64_t latency_ns, uint32_t size = 0, uint64_t write_call_ns = 0) {
-    writes_.push_back({start_ns, latency_ns, write_call_ns, size});
+    writes_.push_back({start_ns, latency_ns, size});
+    if (parts_) [[unlikely]]
+      write_calls_ns_.push_back(write_call_ns);
   }
   size_t size() const { return writes_.size(); }
   // The packed block of all writes since the last call; empty where there were none.
@@ -49,13 +51,14 @@ class TraceEncoder {
   struct Entry {
     int64_t start_ns = 0;
     uint64_t latency_ns = 0;
-    uint64_t write_call_ns = 0;
     uint32_t size = 0;
   };
 
   std::vector<uint64_t> sizes_bytes_;
   bool parts_ = false;
   std::vector<Entry> writes_;
+  // One for each of writes_; empty without parts, so that these cost no memory then.
+  std::vector<uint64_t> write_calls_ns_;
 };
 
 // Appends the writes of `block` to `writes`. INVALID_ARGUMENT, and `writes` holds what it held, where the block is not

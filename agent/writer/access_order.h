@@ -109,9 +109,13 @@ class OperationPlaces {
         access_(access != nullptr && access->random() ? access : nullptr) {}
 
   // Place of the next operation, which has `bytes`.
-  BlockPlace Take(uint64_t bytes) {
-    if (access_ == nullptr) [[likely]]
-      return walk_.Take(bytes);
+  BlockPlace Take(uint64_t bytes) { return access_ == nullptr ? walk_.Take(bytes) : TakeRandom(); }
+
+  // Returns how often the walk has returned to the first extent. Always 0 in a random order.
+  uint64_t laps() const { return walk_.laps(); }
+
+ private:
+  [[gnu::noinline]] BlockPlace TakeRandom() {
     if (!order_ || at_ == order_->count()) {
       order_ = access_->OrderOf(passes_++, layout_.blocks_per_lap());
       at_ = 0;
@@ -119,10 +123,6 @@ class OperationPlaces {
     return layout_.PlaceOf(order_->At(at_++));
   }
 
-  // Returns how often the walk has returned to the first extent. Always 0 in a random order.
-  uint64_t laps() const { return walk_.laps(); }
-
- private:
   ExtentLayout layout_;
   ExtentWalk walk_;
   const Access* access_;

@@ -254,8 +254,7 @@ void WriterTally::Take(const Sample& sample) {
 
   // Only a step that reads and writes has samples of another whole operation.
   if (sample.operation() != kMainOperation) [[unlikely]] {
-    read_->Take(taken);
-    return TakeResponse(taken, *read_);
+    return TakeRead(taken);
   }
   if (parts_.empty()) {
     main_.Take(taken);
@@ -266,11 +265,15 @@ void WriterTally::Take(const Sample& sample) {
     parts_[kWriteCallOperation - 1].Take(seq, call, taken.place, taken.due_ns);
     parts_[kSyncOperation - 1].Take(seq, sync_, taken.place, taken.due_ns);
   }
-  TakeResponse(taken, main_);
+  if (params_.schedule) TakeResponse(taken, main_);
+}
+
+void WriterTally::TakeRead(const WholeTally::Taken& taken) {
+  read_->Take(taken);
+  if (params_.schedule) TakeResponse(taken, *read_);
 }
 
 void WriterTally::TakeResponse(const WholeTally::Taken& taken, WholeTally& tally) {
-  if (!params_.schedule) return;
   // What a slow operation makes later ones wait for is in both ends: only what the writer itself lost is between them.
   prompt_end_ns_ = std::max(taken.due_ns, prompt_end_ns_) + static_cast<int64_t>(taken.sample.latency_ns());
   const auto delay_ns = static_cast<uint64_t>(std::max<int64_t>(taken.sample.end_ns() - prompt_end_ns_, 0));

@@ -251,8 +251,8 @@ class WholeTally {
     bool warmup = false;
     bool traced = false;
   };
-  // Takes the next operation. Returns its number, from 1.
-  uint64_t Take(const Taken& taken) {
+  // Takes the next operation. Returns its number, from 1. Inlined, since `taken` would else go through memory: 5 ns.
+  [[gnu::always_inline]] uint64_t Take(const Taken& taken) {
     const Sample& sample = taken.sample;
     const uint64_t seq = ++taken_;
     figures_.Take(seq, sample, taken.place, taken.due_ns);
@@ -364,6 +364,8 @@ class WriterTally {
 
  private:
   void Take(const Sample& sample);
+  [[gnu::noinline]] void TakeRead(const WholeTally::Taken& taken);
+  // Takes the response time of an operation that has a schedule.
   void TakeResponse(const WholeTally::Taken& taken, WholeTally& tally);
   // When the operation with this number of the step, from 1, is due.
   int64_t DueAt(uint64_t number) const;
