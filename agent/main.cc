@@ -37,6 +37,7 @@
 #include "agent/host/describe.h"
 #include "agent/host/sandbox.h"
 #include "agent/host/storage_stack.h"
+#include "agent/host/target_files.h"
 #include "agent/server/agent_server.h"
 #include "agent/service/agent_service.h"
 #include "agent/work/work.h"
@@ -72,6 +73,7 @@ struct AgentFlags {
   std::string max_duration;
   uint64_t max_files = 0;
   bool keep_leftovers = false;
+  FilePermissions files;
   bool child = false;
   bool exit_with_stdin = false;
   std::string session_wait = "60s";
@@ -211,6 +213,11 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(std::string(sandbox.status().message())).c_str());
     return kExitWrongInput;
   }
+  const auto files = TargetFiles::Create(**sandbox, flags.files);
+  if (!files.ok()) {
+    std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(std::string(files.status().message())).c_str());
+    return kExitWrongInput;
+  }
   if (!flags.keep_leftovers) {
     for (const std::string& path : (*sandbox)->RemoveLeftovers())
       spdlog::warn("removed leftovers of a previous agent: {}", path);
@@ -221,12 +228,12 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   AgentService::Options options;
   options.clock = &clock;
   options.describe = [&](const v1::DescribeRequest& request, const std::function<bool()>& cancelled) {
-    v1::HostDescription host = DescribeHost(name, instance_id, **sandbox, request, cancelled);
+    v1::HostDescription host = DescribeHost(name, instance_id, **sandbox, **files, request, cancelled);
     host.mutable_cleanup_command()->Assign(flags.cleanup_command.begin(), flags.cleanup_command.end());
     return host;
   };
   options.limits = limits;
-  options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox)},
+  options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox, **files)},
                   {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
                   {v1::HostPlan::kCheck, FsckWork::Kind(**sandbox)},
                   {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")}};
@@ -300,6 +307,15 @@ int Main(int argc, char** argv) {
       ->type_name("TIME");
   app.add_flag(kKeepLeftovers, flags.keep_leftovers,
                "Keep the leftovers of a previous agent with this name and these roots");
+  app.add_flag("--allow-kept", flags.files.kept,
+               "Allow plans to make files below the roots that stay (--create), and to use those again");
+  app.add_option("--allow-target", flags.files.targets,
+                 "Allow plans to read this file, block device, or what is in this directory, and with --overwrite to "
+                 "write there; repeat for several")
+      ->type_size(1)
+      ->expected(1)
+      ->take_all()
+      ->type_name("PATH");
   AddTlsFlags(app, flags.server.tls);
   app.add_option("--allow", flags.server.allow,
                  "Certificate name of a controller that may use this agent; repeat for several (default: any "
@@ -354,9 +370,11 @@ int Main(int argc, char** argv) {
     *length_ns = *read_ns;
   }
   // As --dir of a run, one may be named from here.
-  for (std::string& root : flags.roots) {
-    std::error_code error;
-    if (!root.empty() && root[0] != '/') root = (std::filesystem::current_path(error) / root).string();
+  for (std::vector<std::string>* paths : {&flags.roots, &flags.files.targets}) {
+    for (std::string& path : *paths) {
+      std::error_code error;
+      if (!path.empty() && path[0] != '/') path = (std::filesystem::current_path(error) / path).string();
+    }
   }
   flags.cleanup_command = CleanupCommand(flags);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("agent"));

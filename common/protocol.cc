@@ -63,6 +63,11 @@ std::vector<std::string> RootsAbove(const std::vector<std::string>& dirs, const 
 
 }  // namespace
 
+std::string DirectoryOfPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
 const std::string& DirOf(const v1::LogWorkload& workload, uint32_t writer) {
   const bool own = writer >= 1 && writer <= static_cast<uint32_t>(workload.qm_dirs_size());
   return own ? workload.qm_dirs(static_cast<int>(writer) - 1) : workload.dir();
@@ -87,18 +92,30 @@ uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir) {
   // The run's and the host's directory and its marker; each queue manager's directory, and `active` in it.
   constexpr uint64_t kOfHost = 3;
   constexpr uint64_t kOfWriter = 2;
+  if (UsesPaths(workload)) {
+    if (!workload.create()) return 0;
+    const auto end = workload.files().begin() + static_cast<int>(CountUsedFiles(workload));
+    const auto here = std::count_if(workload.files().begin(), end,
+                                    [&dir](const std::string& path) { return DirectoryOfPath(path) == dir; });
+    // The marker of kept files.
+    return here > 0 ? static_cast<uint64_t>(here) + 1 : 0;
+  }
+  // The directory of the files.
+  if (UsesFiles(workload)) return dir == workload.dir() ? kOfHost + 1 + CountUsedFiles(workload) : kOfHost;
   return kOfHost + uint64_t{WritersIn(workload, dir)} * (uint64_t{workload.num_files()} + kOfWriter);
 }
 
-absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept) {
+absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept,
+                            const std::string& lowered_by) {
   if (total == 0 || (free >= needed && free - needed >= kept)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       where, " has room for ", FormatCount(free), " more files (inodes), the run makes ", FormatCount(needed),
-      " and leaves ", FormatCount(kept), " free: lower --num-files or the number of queue managers, or remove files"));
+      " and leaves ", FormatCount(kept), " free: lower ", lowered_by, ", or remove files"));
 }
 
 uint64_t ExtentBytes(const v1::LogWorkload& workload) {
-  uint64_t bytes = uint64_t{workload.qm()} * workload.num_files();
+  if (UsesFiles(workload) && !MakesFiles(workload)) return 0;
+  uint64_t bytes = UsesFiles(workload) ? CountUsedFiles(workload) : uint64_t{workload.qm()} * workload.num_files();
   if (__builtin_mul_overflow(bytes, workload.file_size_bytes(), &bytes)) return std::numeric_limits<uint64_t>::max();
   return bytes;
 }
@@ -235,6 +252,21 @@ absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand
   return status;
 }
 
+namespace {
+
+// What a plan that names its files asks for. Files that exist take no space.
+void SetDemandOfFiles(const v1::LogWorkload& workload, WorkDemand& demand) {
+  demand.bytes.value = ExtentBytes(workload);
+  demand.files.value = MakesFiles(workload) ? CountUsedFiles(workload) : 0;
+  demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of files (",
+                                    demand.files.value, " x ", FormatSize(workload.file_size_bytes()), ")");
+  demand.bytes.lowered_by = "--files or --file-size";
+  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " files");
+  demand.files.lowered_by = kFilesLoweredBy;
+}
+
+}  // namespace
+
 WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
   WorkDemand demand;
   demand.bytes.value = ExtentBytes(workload);
@@ -248,6 +280,7 @@ WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::Re
   demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " extents (", workload.qm(), " x ",
                                     workload.num_files(), ")");
   demand.files.lowered_by = absl::StrCat(qms, " or --num-files");
+  if (UsesFiles(workload)) SetDemandOfFiles(workload, demand);
   demand.threads.value = uint64_t{workload.qm()} + workload.cpu_load();
   demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " (", workload.qm(), " writers and ",
                                       workload.cpu_load(), " busy threads)");
@@ -368,6 +401,8 @@ absl::StatusOr<uint64_t> ParseCost(const Descriptor& type, std::string_view byte
 }
 
 std::string CleanupCommandLine(const v1::HostJoined& host) {
+  // Such a run has no directory; what `create` made is kept.
+  if (UsesPaths(WorkloadOf(host.plan()))) return "";
   const v1::HostDescription& agent = host.description();
   const std::vector<std::string> dirs = DirsOfPlan(host.plan());
   std::string line;
@@ -393,6 +428,10 @@ std::string CleanupCommandLine(const v1::HostJoined& host) {
 }
 
 std::string CleanupAdvice(const v1::HostJoined& host) {
+  if (const v1::LogWorkload& workload = WorkloadOf(host.plan()); UsesPaths(workload)) {
+    return workload.create() ? absl::StrCat("the files that --create has made on ", host.label(), " are kept")
+                             : absl::StrCat("the run has made no files on ", host.label());
+  }
   const std::string command = CleanupCommandLine(host);
   const std::string killed = absl::StrCat("if the agent on ", host.label(), " was killed, its files remain; ");
   if (command.empty()) {

@@ -53,8 +53,17 @@ inline uint64_t MinFreeFiles(const v1::LogWorkload& workload, uint64_t total_fil
   return workload.has_min_free_bytes() && workload.min_free_bytes() == 0 ? 0 : total_files / 20;
 }
 
+// What lowers the number of files that a run makes, for CheckFreeFiles.
+inline constexpr char kExtentsLoweredBy[] = "--num-files or the number of queue managers";
+inline constexpr char kFilesLoweredBy[] = "the number of --files";
+inline const char* FilesLoweredBy(const v1::LogWorkload& workload) {
+  return workload.files().empty() ? kExtentsLoweredBy : kFilesLoweredBy;
+}
+
 // RESOURCE_EXHAUSTED where `needed` more files would leave fewer than `kept` of the `free` ones; `total` 0: not known.
-absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept);
+// `lowered_by`: what lowers the number, for the message.
+absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept,
+                            const std::string& lowered_by = kExtentsLoweredBy);
 
 // Up to here a write counts as started in time (v1::StartDelay::late_writes).
 inline constexpr uint64_t kPromptStartNs = 100'000;
@@ -136,6 +145,39 @@ inline uint32_t HostOf(const v1::LogQueueManager& qm, std::optional<uint32_t> do
 // Whether any writer of a host writes in a step; `host` is its number in the run.
 bool AnyWrites(const v1::LogWork& work, uint32_t host, const v1::LogStep& step);
 
+// Whether a call of its own follows each write to bring it to stable storage.
+inline bool SyncsAfterWrite(v1::SyncMode mode) {
+  return mode == v1::SYNC_MODE_FDATASYNC || mode == v1::SYNC_MODE_FSYNC;
+}
+
+// Whether the writers use files in place of extents (LogWorkload.files).
+inline bool UsesFiles(const v1::LogWorkload& workload) {
+  return !workload.files().empty();
+}
+// Whether they are given by absolute paths, so that the host has no directory of the run.
+inline bool UsesPaths(const v1::LogWorkload& workload) {
+  return UsesFiles(workload) && workload.files(0).starts_with('/');
+}
+
+// Bounds of LogWorkload.files: names, and the bytes of all of them together.
+inline constexpr size_t kMaxFiles = 4096;
+inline constexpr size_t kMaxFilesText = size_t{128} * 1024;
+
+// Files that the threads of a host use: the first so many of LogWorkload.files.
+inline uint32_t CountUsedFiles(const v1::LogWorkload& workload) {
+  return std::min(static_cast<uint32_t>(workload.files_size()), workload.qm());
+}
+// Whether the run makes them: plain names, or paths with `create`.
+inline bool MakesFiles(const v1::LogWorkload& workload) {
+  return UsesFiles(workload) && (!UsesPaths(workload) || workload.create());
+}
+// Whether each thread takes each block of its part once; `create` implies it.
+inline bool IsOnePass(const v1::LogWorkload& workload) {
+  return workload.one_pass() || workload.create();
+}
+// Directory of a file that is given by its absolute path.
+std::string DirectoryOfPath(const std::string& path);
+
 // Directory of a writer's log; `writer` from 1. A name, as the plan gives it.
 const std::string& DirOf(const v1::LogWorkload& workload, uint32_t writer);
 
@@ -154,7 +196,8 @@ uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir);
 // Files and directories that a host makes in the directory.
 uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir);
 
-// Bytes of the host's extents. What does not fit into 64 bits counts as the largest number.
+// Bytes of the host's extents, or of the files that the run makes instead. What does not fit into 64 bits counts as the
+// largest number.
 uint64_t ExtentBytes(const v1::LogWorkload& workload);
 
 // Writing time of one step, warm-up included, and of all; not negative. What does not fit counts as the largest number.

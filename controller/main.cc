@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     return written.ok() ? 0 : plimsoll::PrintError(line, written, plimsoll::Exit::kCannotRun);
   }
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (std::filesystem::path(argv[0]).filename() == "mqldt") arguments.insert(arguments.begin(), "mqldt");
+  const std::string name = std::filesystem::path(argv[0]).filename();
+  if (name == "mqldt" || name == "xdisk") arguments.insert(arguments.begin(), name);
   return plimsoll::ParseAndRun(app, arguments, line);
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/host/sandbox.h"
 #include "common/field_rules.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -99,6 +100,7 @@ absl::StatusOr<HaSetup> MakeHaSetup(const v1::HostPlan& plan) {
   if (!work.workload().qm_dirs().empty()) {
     return absl::InvalidArgumentError("qm_dirs: the queue managers of a drill write below one dir");
   }
+  if (UsesFiles(work.workload())) return absl::InvalidArgumentError("files: the queue managers of a drill have logs");
   HaSetup setup;
   PLIMSOLL_ASSIGN_OR_RETURN(setup.log, MakeWorkSetup(LogPlanOf(plan)));
   if (setup.log.workload.sync() == v1::SYNC_MODE_NONE) {

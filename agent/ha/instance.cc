@@ -69,13 +69,14 @@ class HaEnv {
     uint64_t first_sequence = 1;
     // Completion is that of the sync.
     bool sync_each_write = false;
+    SyncCall sync = SyncCall::kNone;
   };
 
   // Blocks up to `checkpointed` need no replay, those up to `read_back` were read back: a place is free to be written
   // again once its block is among both. What is referred to must outlive the object.
   HaEnv(const Log& log, const std::atomic<uint64_t>& checkpointed, const std::atomic<uint64_t>& read_back,
         const StopControl& control, InstanceBoard& board)
-      : files_(log.fds),
+      : files_(log.fds, nullptr, 0, log.sync),
         log_(log),
         checkpointed_(checkpointed),
         read_back_(read_back),
@@ -338,7 +339,8 @@ void Instance::WriteLog() {
   HaEnv env({.fds = fds,
              .blocks_per_lap = params.layout.blocks_per_lap(),
              .first_sequence = last_sequence_ + 1,
-             .sync_each_write = params.sync_each_write},
+             .sync_each_write = params.sync_each_write,
+             .sync = SyncCallOf(setup_->log.workload.sync())},
             checkpointer_->sequence(), read_back_->sequence(), control_, board_);
   checkpointer_->Start(last_sequence_);
   read_back_->Start();
@@ -394,8 +396,9 @@ std::string Instance::DescribeFailure() const {
                         " of ", failure.asked_bytes, " bytes");
   }
   const bool sync = failure.kind == WriteFailure::Kind::kSync;
-  return absl::StrCat(Text(PosixError(sync ? "fdatasync" : "pwritev2", path, failure.error_number)), ", ",
-                      failure.asked_bytes, " bytes at offset ", failure.offset_bytes);
+  const std::string call = sync ? SyncCallName(SyncCallOf(setup_->log.workload.sync())) : "pwritev2";
+  return absl::StrCat(Text(PosixError(call, path, failure.error_number)), ", ", failure.asked_bytes,
+                      " bytes at offset ", failure.offset_bytes);
 }
 
 void Instance::RunRecorder(const TallyParams& tally) {

@@ -181,6 +181,16 @@ absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relati
   return OpenError(path, error_number);
 }
 
+absl::StatusOr<UniqueFd> OpenFromRoot(const std::string& path, int flags) {
+  const UniqueFd root(open("/", kOpenDirectory | O_CLOEXEC));
+  if (!root.valid()) return PosixError("open", "/", errno);
+  const size_t first = path.find_first_not_of('/');
+  absl::StatusOr<UniqueFd> fd =
+      OpenBeneath(root.get(), first == std::string::npos ? "" : path.substr(first), flags, MountRule::kMayCross, path);
+  if (absl::IsNotFound(fd.status())) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
+  return fd;
+}
+
 absl::StatusOr<UniqueFd> OpenRegular(int directory_fd, const std::string& name, int flags, const std::string& path) {
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd place,
                             OpenBeneath(directory_fd, name, O_PATH | O_NOFOLLOW, MountRule::kMustStay, path));

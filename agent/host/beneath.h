@@ -28,6 +28,10 @@ inline constexpr int kOpenDirectory = O_PATH | O_DIRECTORY;
 absl::StatusOr<UniqueFd> OpenBeneath(int directory_fd, const std::string& relative, int flags, MountRule mounts,
                                      const std::string& path, mode_t mode = 0);
 
+// Opens an absolute path as OpenBeneath does, from the file system's root; mounts on the way may be crossed. NOT_FOUND
+// names the whole path.
+absl::StatusOr<UniqueFd> OpenFromRoot(const std::string& path, int flags);
+
 // The id of the mount that an open descriptor lies on, as /proc/self/fdinfo and mountinfo have it; nothing without
 // /proc.
 std::optional<uint64_t> MountOfDescriptor(int fd);

@@ -260,14 +260,18 @@ struct HostCounters::State {
   }
 };
 
-HostCounters::HostCounters(const std::vector<std::string>& directories) : state_(std::make_unique<State>()) {
+HostCounters::HostCounters(const std::vector<std::string>& paths) : state_(std::make_unique<State>()) {
   const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
-  for (const std::string& directory : directories) {
-    const UniqueFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (const std::string& path : paths) {
+    const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat info{};
     if (!fd.valid() || fstat(fd.get(), &info) != 0) continue;
-    if (const auto device = FindBlockDevice(info.st_dev); device.has_value()) state_->AddDevice(*device);
-    const Mount* mount = FindMount(mounts, MountIdOf(fd.get()), info.st_dev, directory);
+    const bool is_device = S_ISBLK(info.st_mode);
+    if (!is_device && !S_ISDIR(info.st_mode)) continue;
+    const auto device = FindBlockDevice(is_device ? info.st_rdev : info.st_dev);
+    if (device.has_value()) state_->AddDevice(*device);
+    if (is_device) continue;
+    const Mount* mount = FindMount(mounts, MountIdOf(fd.get()), info.st_dev, path);
     if (mount != nullptr && IsNfs(*mount)) state_->AddNfsMount(mount->mount_point, info.st_dev);
   }
   Reset({});

@@ -17,6 +17,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "agent/host/beneath.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
 #include "common/protocol.h"
@@ -176,15 +177,20 @@ void DescribeAlignment(int fd, dev_t device, v1::DirectoryDescription& descripti
   }
 }
 
-v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::string& path) {
+v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const TargetFiles& files, const std::string& path) {
   v1::DirectoryDescription description;
   description.set_path(path);
-  if (const absl::Status status = sandbox.Check(path); !status.ok()) {
+  // A directory that cannot be written is described all the same; one outside the roots only where targets are.
+  auto fd = sandbox.OpenDirectory(path);
+  absl::Status status = sandbox.Check(path);
+  if (!status.ok() && files.MayDescribe(path)) {
+    if (!fd.ok()) fd = OpenFromRoot(path, kOpenDirectory);
+    status = fd.status();
+  }
+  if (!status.ok()) {
     description.set_error(std::string(status.message()));
     description.set_error_code(static_cast<int32_t>(status.code()));
   }
-  // A directory that cannot be written is described all the same; one outside the roots is not.
-  const auto fd = sandbox.OpenDirectory(path);
   if (!fd.ok()) return description;
   struct stat info{};
   if (fstat(fd->get(), &info) != 0) return description;
@@ -216,6 +222,17 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const std::st
   return description;
 }
 
+// As many as a plan may name. No answer has more, however many a caller asks for.
+constexpr int kMaxDescribedFiles = 4096;
+
+void DescribeFiles(const TargetFiles& files, const v1::DescribeRequest& request, const std::function<bool()>& cancelled,
+                   v1::HostDescription& host) {
+  for (const std::string& path : request.files()) {
+    if (cancelled() || host.files_size() == kMaxDescribedFiles) return;
+    *host.add_files() = files.Describe(path);
+  }
+}
+
 void ListRuns(const Sandbox& sandbox, v1::DirectoryDescription& directory) {
   auto listed = sandbox.ListRunDirectories(directory.path());
   if (!listed.ok()) {
@@ -229,7 +246,8 @@ void ListRuns(const Sandbox& sandbox, v1::DirectoryDescription& directory) {
 }  // namespace
 
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
-                                 const v1::DescribeRequest& request, const std::function<bool()>& cancelled) {
+                                 const TargetFiles& files, const v1::DescribeRequest& request,
+                                 const std::function<bool()>& cancelled) {
   v1::HostDescription host;
   host.set_version(kVersion);
   host.set_protocol_version(kProtocolVersion);
@@ -248,13 +266,14 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   for (const std::string& path : request.directories()) {
     if (cancelled()) break;
     v1::DirectoryDescription& directory = *host.add_directories();
-    directory = DescribeDirectory(sandbox, path);
+    directory = DescribeDirectory(sandbox, files, path);
     if (request.list_run_directories() && directory.error().empty()) ListRuns(sandbox, directory);
     if (!request.look_for_queue_managers() || directory.device() == 0) continue;
     for (std::string& sign : FindQueueManagers(path, directory.mount_point(), cancelled)) {
       directory.add_queue_managers(std::move(sign));
     }
   }
+  DescribeFiles(files, request, cancelled, host);
   return host;
 }
 

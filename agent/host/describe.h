@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/host/sandbox.h"
+#include "agent/host/target_files.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
@@ -21,10 +22,12 @@ std::vector<std::string> FindQueueManagers(const std::string& directory, const s
 // Whether a path's last part is a control file or an extent as MQ names them: "amqhlctl.lfh", "S0000001.LOG".
 bool IsQueueManagerLog(const std::string& path);
 
-// The host's facts and each asked directory's. Fields that the kernel does not report stay empty; `holder` is the
-// caller's to fill. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
+// The host's facts, and those of each directory and file in the request. Fields that the kernel does not report stay
+// empty; `holder` is the caller's to fill. A directory with a target of `files` is described although no run may make
+// anything in it. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
 // Stops early, with less in the answer, once `cancelled` reports that the caller no longer waits.
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
-                                 const v1::DescribeRequest& request, const std::function<bool()>& cancelled);
+                                 const TargetFiles& files, const v1::DescribeRequest& request,
+                                 const std::function<bool()>& cancelled);
 
 }  // namespace plimsoll

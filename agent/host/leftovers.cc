@@ -15,6 +15,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
+#include "agent/host/run_directory.h"
 #include "agent/host/run_ownership.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
@@ -45,6 +46,13 @@ bool IsExtentName(const std::string& name) {
 bool IsDrillFileName(const std::string& directory, const std::string& name) {
   if (directory == "active") return name == "checkpoint";
   return directory == "data" && (name == "master" || name == "active" || name == "standby" || name == "poll");
+}
+
+// Whether a run makes files with this name in such a directory of a host: extents and what a drill has beside them, or
+// files that the plan names.
+bool IsRunFileName(const std::string& directory, const std::string& name) {
+  if (directory == kFilesDirectory) return IsPlainName(name);
+  return (directory == "active" && IsExtentName(name)) || IsDrillFileName(directory, name);
 }
 
 // Whether a lock on the file shuts out agents on other hosts. Where it does not, a clone of this machine (same machine
@@ -96,10 +104,11 @@ absl::Status Stays(const std::string& path, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(path, " ", why, "; it is left as it is"));
 }
 
-// Removes the run's files in `<writer>/<name>`, and that directory when it is empty. One that is not there is no error.
-absl::Status RemoveRunFiles(int writer_fd, const std::string& name, const std::string& path, const OwnerMarker& owner,
+// Removes the run's files in the directory `name` of a writer or of the host, and that directory when it is empty. One
+// that is not there is no error.
+absl::Status RemoveRunFiles(int above_fd, const std::string& name, const std::string& path, const OwnerMarker& owner,
                             const RemovalRight& right, RemovedFiles& removed) {
-  const auto fd = OpenBeneath(writer_fd, name, kOpenDirectory, MountRule::kMustStay, path);
+  const auto fd = OpenBeneath(above_fd, name, kOpenDirectory, MountRule::kMustStay, path);
   if (absl::IsNotFound(fd.status())) return absl::OkStatus();
   PLIMSOLL_RETURN_IF_ERROR(fd.status());
   absl::Status first;
@@ -107,8 +116,7 @@ absl::Status RemoveRunFiles(int writer_fd, const std::string& name, const std::s
   for (const DirectoryEntry& entry : entries) {
     if (right.may_continue) PLIMSOLL_RETURN_IF_ERROR(right.may_continue());
     const std::string file_path = absl::StrCat(path, "/", entry.name);
-    const bool made_by_runs = (name == "active" && IsExtentName(entry.name)) || IsDrillFileName(name, entry.name);
-    if (entry.kind != EntryKind::kFile || !made_by_runs) {
+    if (entry.kind != EntryKind::kFile || !IsRunFileName(name, entry.name)) {
       first.Update(Stays(file_path, "is not a file of a run"));
       continue;
     }
@@ -125,7 +133,7 @@ absl::Status RemoveRunFiles(int writer_fd, const std::string& name, const std::s
     ++removed.files;
     removed.bytes += known ? static_cast<uint64_t>(info.st_size) : 0;
   }
-  if (unlinkat(writer_fd, name.c_str(), AT_REMOVEDIR) != 0) first.Update(PosixError("rmdir", path, errno));
+  if (unlinkat(above_fd, name.c_str(), AT_REMOVEDIR) != 0) first.Update(PosixError("rmdir", path, errno));
   return first;
 }
 
@@ -205,6 +213,9 @@ absl::StatusOr<RemovedFiles> RemoveHostDirectory(const RunParent& parent, const 
     if (entry.name == kOwnerMarkerName) continue;
     if (entry.kind == EntryKind::kDirectory && IsWriterDirectory(entry.name)) {
       first.Update(RemoveWriterDirectory(host_fd.get(), entry.name, path, claim.marker, right, removed));
+    } else if (entry.kind == EntryKind::kDirectory && entry.name == kFilesDirectory) {
+      const std::string files_path = absl::StrCat(path, "/", entry.name);
+      first.Update(RemoveRunFiles(host_fd.get(), entry.name, files_path, claim.marker, right, removed));
     } else {
       first.Update(Stays(absl::StrCat(path, "/", entry.name), "is not a file of a run"));
     }
@@ -386,15 +397,16 @@ namespace {
 // Extents of one host that are counted: as many as a plan can ask for in one host directory of ordinary size.
 constexpr size_t kMaxCountedEntries = 100'000;
 
-// Adds up the files in `qm<N>/active`.
+// Adds up the files in `qm<N>/active` and in `files`.
 void CountFiles(int host_fd, const std::string& path, v1::RunDirectoryDescription& of) {
   const auto writers = ListDirectory(host_fd, path);
   if (!writers.ok()) return;
   size_t entries_left = kMaxCountedEntries;
   for (const DirectoryEntry& writer : *writers) {
-    if (writer.kind != EntryKind::kDirectory || !IsWriterDirectory(writer.name)) continue;
-    const auto fd =
-        OpenBeneath(host_fd, absl::StrCat(writer.name, "/active"), kOpenDirectory, MountRule::kMustStay, path);
+    const bool of_files = writer.name == kFilesDirectory;
+    if (writer.kind != EntryKind::kDirectory || (!of_files && !IsWriterDirectory(writer.name))) continue;
+    const std::string directory = of_files ? writer.name : absl::StrCat(writer.name, "/active");
+    const auto fd = OpenBeneath(host_fd, directory, kOpenDirectory, MountRule::kMustStay, path);
     if (!fd.ok()) continue;
     const auto entries = ListDirectory(fd->get(), path, entries_left);
     if (!entries.ok()) continue;

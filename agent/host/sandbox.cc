@@ -121,6 +121,12 @@ absl::StatusOr<std::string> Sandbox::PathOf(const std::string& dir) const {
   return place.path;
 }
 
+absl::StatusOr<Sandbox::FileDirectory> Sandbox::LocateForFiles(const std::string& dir) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, Open(place));
+  return FileDirectory{std::move(fd), place.path, place.agent_id};
+}
+
 absl::Status Sandbox::Check(const std::string& dir) const {
   PLIMSOLL_ASSIGN_OR_RETURN(const Place place, Locate(dir));
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, Open(place));

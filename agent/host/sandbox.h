@@ -51,6 +51,15 @@ class Sandbox {
   // shows them.
   absl::StatusOr<std::string> PathOf(const std::string& dir) const;
 
+  // A directory below a root, for files that a plan names in it (see agent/host/target_files.h).
+  struct FileDirectory {
+    UniqueFd fd;       // O_PATH
+    std::string path;  // with its root as that was resolved
+    std::string agent_id;
+  };
+  // Opens `dir`; errors as of OpenDirectory.
+  absl::StatusOr<FileDirectory> LocateForFiles(const std::string& dir) const;
+
   // Makes the run's directory. `dir` as in OpenDirectory; `run_id` (lower-case hexadecimal digits) and `host_label` (a
   // plain name) are checked: INVALID_ARGUMENT. ALREADY_EXISTS where that host's directory is there. `shared`: the
   // marker says that several hosts use it.

@@ -73,8 +73,8 @@ class Work {
   // Changes whenever the work makes progress: a piece is filled, a write ends, a file is removed. Any thread.
   virtual uint64_t Progress() const = 0;
 
-  // Absolute path of the directory that holds all that the work makes, or of several, separated by commas; empty where
-  // it makes none. For people. Any thread.
+  // Absolute path of the directory that holds all that the work makes and removes, or of several, separated by commas;
+  // empty where it makes none. For people. Any thread.
   virtual std::string Directory() const { return ""; }
 
   // Waits until no writer is in a system call, at most until `timeout_ns` from now; false where one still is.

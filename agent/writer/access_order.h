@@ -1,5 +1,5 @@
-// The order in which a step accesses the blocks of its extents, and which operations read. Only for steps that do not
-// write sequentially, as a log is written.
+// The order in which a step accesses the blocks of its extents, which operations read, and what pause follows them.
+// Only for steps that do not write sequentially and without a pause, as a log is written.
 #pragma once
 
 #include <bit>
@@ -96,6 +96,33 @@ class Access {
   uint32_t read_percent_;
   uint32_t read_operation_;
   uint64_t key_;
+};
+
+// The pause after each operation: a percentage of the mean latency of the operations of its kind so far. Not
+// thread-safe.
+class MeanPause {
+ public:
+  // `percent` 0: no pause.
+  explicit MeanPause(double percent) : share_(percent / 100) {}
+
+  // Takes the latency of the next operation, and returns the pause after it in nanoseconds.
+  int64_t After(bool is_read, uint64_t latency_ns) {
+    if (share_ <= 0) return 0;
+    Sum& sum = is_read ? reads_ : writes_;
+    sum.latency_ns += static_cast<double>(latency_ns);
+    ++sum.operations;
+    return static_cast<int64_t>(sum.latency_ns / static_cast<double>(sum.operations) * share_);
+  }
+
+ private:
+  struct Sum {
+    double latency_ns = 0;
+    uint64_t operations = 0;
+  };
+
+  double share_;
+  Sum writes_;
+  Sum reads_;
 };
 
 // The places of a step's operations, in their order. Not thread-safe.

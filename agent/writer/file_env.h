@@ -11,6 +11,7 @@
 #include <ctime>
 #include <span>
 
+#include "agent/writer/log_files.h"
 #include "agent/writer/worker_threads.h"
 #include "common/units.h"
 
@@ -48,19 +49,24 @@ inline void SleepUntilNs(int64_t moment_ns) {
 }
 
 // See RunWriteLoop for what each is. `fds` are the extents in their order. After the first write `pin` (null: there is
-// none) is released: it is for the start alone.
+// none) is released: it is for the start alone. Offsets count from `base_bytes` of each file, and Sync makes the system
+// call `sync`.
 class FileEnv {
  public:
-  explicit FileEnv(std::span<const int> fds, CpuPin* pin = nullptr) : fds_(fds), pin_(pin) {}
+  explicit FileEnv(std::span<const int> fds, CpuPin* pin = nullptr, uint64_t base_bytes = 0,
+                   SyncCall sync = SyncCall::kFdatasync)
+      : fds_(fds), pin_(pin), base_bytes_(base_bytes), syncs_all_(sync == SyncCall::kFsync) {}
 
   static int64_t Now() { return MonotonicNowNs(); }
   int64_t Write(uint32_t extent, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) const {
-    return WriteAt(fds_[extent], offset_bytes, data, size_bytes);
+    return WriteAt(fds_[extent], base_bytes_ + offset_bytes, data, size_bytes);
   }
   int64_t Read(uint32_t extent, uint64_t offset_bytes, std::byte* into, size_t size_bytes) const {
-    return ReadAt(fds_[extent], offset_bytes, into, size_bytes);
+    return ReadAt(fds_[extent], base_bytes_ + offset_bytes, into, size_bytes);
   }
-  int Sync(uint32_t extent) const { return fdatasync(fds_[extent]) == 0 ? 0 : -errno; }
+  int Sync(uint32_t extent) const {
+    return (syncs_all_ ? fsync(fds_[extent]) : fdatasync(fds_[extent])) == 0 ? 0 : -errno;
+  }
   static void SleepUntil(int64_t moment_ns) { SleepUntilNs(moment_ns); }
   static void AwaitRoom() { SleepUntilNs(MonotonicNowNs() + kRoomSleepNs); }
   void Yield() {
@@ -74,6 +80,8 @@ class FileEnv {
 
   std::span<const int> fds_;
   CpuPin* pin_;
+  const uint64_t base_bytes_;
+  const bool syncs_all_;
 };
 
 }  // namespace plimsoll

@@ -22,15 +22,13 @@ namespace {
 // The smallest logical block of any disk: the least that O_DIRECT requires where the kernel does not report it.
 constexpr uint32_t kLeastDirectAlignBytes = 512;
 
-absl::Status WriteError(const std::string& path, uint64_t offset_bytes, int error_number) {
-  const absl::Status status = PosixError("pwritev2", path, error_number);
-  std::string text = absl::StrCat(status.message(), " at offset ", offset_bytes, " while filling the extent");
-  if (error_number == ENOSPC || error_number == EDQUOT) {
-    absl::StrAppend(&text, "; free space there, or use a smaller --file-size, --num-files or --qm");
-  } else if (error_number == EFBIG) {
-    absl::StrAppend(&text, "; use a smaller --file-size");
-  }
-  return absl::Status(status.code(), text);
+// What lowers the space that a writer takes.
+const char* LessSpace(const LogFilesOptions& options) {
+  return options.part ? "a smaller --file-size or fewer --files" : "a smaller --file-size, --num-files or --qm";
+}
+
+const char* WhatIsFilled(const LogFilesOptions& options) {
+  return options.part ? "the file" : "the extent";
 }
 
 }  // namespace
@@ -47,6 +45,28 @@ int SyncFlags(v1::SyncMode mode) {
       return O_SYNC;
     default:
       return 0;
+  }
+}
+
+SyncCall SyncCallOf(v1::SyncMode mode) {
+  switch (mode) {
+    case v1::SYNC_MODE_FDATASYNC:
+      return SyncCall::kFdatasync;
+    case v1::SYNC_MODE_FSYNC:
+      return SyncCall::kFsync;
+    default:
+      return SyncCall::kNone;
+  }
+}
+
+std::string SyncCallName(SyncCall call) {
+  switch (call) {
+    case SyncCall::kFdatasync:
+      return "fdatasync";
+    case SyncCall::kFsync:
+      return "fsync";
+    default:
+      return "";
   }
 }
 
@@ -70,22 +90,47 @@ std::vector<uint64_t> LogFiles::ChunkSizes(uint64_t file_size_bytes) {
   return sizes;
 }
 
+std::vector<uint64_t> LogFiles::ChunkSizes(const LogFilesOptions& options) {
+  if (!options.part) return ChunkSizes(options.workload.file_size_bytes());
+  return options.part->fill ? ChunkSizes(options.part->size_bytes) : std::vector<uint64_t>();
+}
+
+int LogFiles::PlainFlags() const {
+  const int access = options_.part && options_.part->read_only ? O_RDONLY : O_RDWR;
+  return access | SyncFlags(options_.workload.sync());
+}
+
+absl::Status LogFiles::WriteError(const std::string& path, uint64_t offset_bytes, int error_number) const {
+  const absl::Status status = PosixError("pwritev2", path, error_number);
+  std::string text =
+      absl::StrCat(status.message(), " at offset ", offset_bytes, " while filling ", WhatIsFilled(options_));
+  if (error_number == ENOSPC || error_number == EDQUOT) {
+    absl::StrAppend(&text, "; free space there, or use ", LessSpace(options_));
+  } else if (error_number == EFBIG) {
+    absl::StrAppend(&text, "; use a smaller --file-size");
+  }
+  return absl::Status(status.code(), text);
+}
+
 absl::Status LogFiles::Prepare(BlockSource& source, const std::function<absl::Status()>& before,
                                const std::function<void(uint64_t)>& after) {
   direct_ = options_.workload.direct() != v1::DIRECT_MODE_OFF;
-  source.StartEpoch(0, std::min(options_.workload.file_size_bytes(), kChunkBytes), 1);
+  source.StartEpoch(0, std::min(extent_bytes(), kChunkBytes), 1);
   uint64_t sequence = 0;
-  for (uint32_t number = 0; number < options_.workload.num_files(); ++number) {
+  const uint32_t files = options_.part ? 1 : options_.workload.num_files();
+  for (uint32_t number = 0; number < files; ++number) {
     PLIMSOLL_RETURN_IF_ERROR(before());
     PLIMSOLL_RETURN_IF_ERROR(Open(number));
+    if (options_.part && !options_.part->fill) continue;
     PLIMSOLL_RETURN_IF_ERROR(Fill(extents_.back(), source, sequence, before, after));
   }
   return CheckFlags();
 }
 
 absl::Status LogFiles::Open(uint32_t number) {
-  const std::string relative = ExtentName(options_.qm, options_.workload.file_prefix(), number);
-  const int flags = O_RDWR | SyncFlags(options_.workload.sync());
+  const std::string relative =
+      options_.part ? options_.part->file : ExtentName(options_.qm, options_.workload.file_prefix(), number);
+  const int flags = PlainFlags();
   Extent extent;
   extent.path = ops_.PathOf(relative);
   absl::StatusOr<UniqueFd> fd = ops_.Create(relative, flags | (direct_ ? O_DIRECT : 0));
@@ -109,14 +154,15 @@ absl::Status LogFiles::Open(uint32_t number) {
 absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) {
   PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, ops_.MeasureSpace());
   PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(extent.path, space.total_files, space.free_files, 0,
-                                          MinFreeFiles(options_.workload, space.total_files)));
+                                          MinFreeFiles(options_.workload, space.total_files),
+                                          FilesLoweredBy(options_.workload)));
   if (space.total_bytes == 0) return absl::OkStatus();
   const uint64_t min_free_bytes = MinFreeBytes(options_.workload, space.total_bytes);
   if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes), " free, and ",
-      FormatSizeForPeople(min_free_bytes),
-      " must remain free (--min-free); free space there, or use a smaller --file-size, --num-files or --qm"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes),
+                   " free, and ", FormatSizeForPeople(min_free_bytes),
+                   " must remain free (--min-free); free space there, or use ", LessSpace(options_)));
 }
 
 absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
@@ -128,21 +174,21 @@ absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
                                                      "; use another --bsize, or --direct off"));
     }
   }
-  if (options_.workload.file_size_bytes() % align != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "extent size ", FormatSize(options_.workload.file_size_bytes()), " is not a multiple of the ", align,
-        " bytes that O_DIRECT requires on ", extent.path, "; use another --file-size, or --direct off"));
+  if (extent_bytes() % align != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("extent size ", FormatSize(extent_bytes()), " is not a multiple of the ", align,
+                     " bytes that O_DIRECT requires on ", extent.path, "; use another --file-size, or --direct off"));
   }
   return absl::OkStatus();
 }
 
 absl::Status LogFiles::Fill(Extent& extent, BlockSource& source, uint64_t& sequence,
                             const std::function<absl::Status()>& before, const std::function<void(uint64_t)>& after) {
-  for (uint64_t offset = 0; offset < options_.workload.file_size_bytes();) {
+  for (uint64_t offset = 0; offset < extent_bytes();) {
     PLIMSOLL_RETURN_IF_ERROR(before());
-    const uint64_t size = std::min(kChunkBytes, options_.workload.file_size_bytes() - offset);
+    const uint64_t size = std::min(kChunkBytes, extent_bytes() - offset);
     PLIMSOLL_RETURN_IF_ERROR(CheckSpaceFor(extent, size));
-    PLIMSOLL_RETURN_IF_ERROR(WritePiece(extent, offset, source.NextOfSize(++sequence, size), size));
+    PLIMSOLL_RETURN_IF_ERROR(WritePiece(extent, base_bytes() + offset, source.NextOfSize(++sequence, size), size));
     offset += size;
     after(size);
   }
@@ -174,7 +220,7 @@ absl::Status LogFiles::WritePiece(Extent& extent, uint64_t offset_bytes, const s
     return WriteError(extent.path, offset_bytes + done, static_cast<int>(-more));
   }
   return absl::DataLossError(absl::StrCat("pwritev2 ", extent.path, ": short write at offset ", offset_bytes, ": ",
-                                          done, " of ", size_bytes, " bytes, while filling the extent"));
+                                          done, " of ", size_bytes, " bytes, while filling ", WhatIsFilled(options_)));
 }
 
 absl::Status LogFiles::ClearDirectFlag(Extent& extent) {
@@ -195,7 +241,7 @@ absl::Status LogFiles::DropDirect(const std::string& reason) {
 }
 
 absl::Status LogFiles::CheckFlags() {
-  const int wanted = O_RDWR | SyncFlags(options_.workload.sync()) | (direct_ ? O_DIRECT : 0);
+  const int wanted = PlainFlags() | (direct_ ? O_DIRECT : 0);
   for (const Extent& extent : extents_) {
     const int flags = ops_.GetFlags(extent.fd.get());
     if (flags < 0) return PosixError("fcntl F_GETFL", extent.path, -flags);

@@ -1,10 +1,11 @@
-// One writer's extents: made, opened as the plan asks, checked, and filled.
+// One writer's extents, or its part of a named file: made, opened as the plan asks, checked, and filled.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,8 @@ class FileOps {
   virtual uint32_t DirectAlignBytes(int fd) = 0;
   // Size and free space of the file system; total_bytes is 0 where it does not report it.
   virtual absl::StatusOr<RunDirectory::Space> MeasureSpace() = 0;
+  // Closes what the object itself holds open. Nothing can be created afterwards.
+  virtual void Close() {}
 };
 
 // The real one; files are made through `directory`, which must outlive it.
@@ -118,9 +121,28 @@ struct LogFilesOptions {
   const v1::LogWorkload& workload;
   // Sizes of the writes to come, which O_DIRECT must accept.
   std::vector<uint64_t> block_bytes;
+
+  // The writer's part of a file that the plan names.
+  struct Part {
+    std::string file = {};  // as FileOps::Create takes it
+    uint64_t offset_bytes = 0;
+    uint64_t size_bytes = 0;
+    // Whether preparing writes it full. Files that exist are taken as they are.
+    bool fill = false;
+    bool read_only = false;
+  };
+  // Absent where the writer has extents.
+  std::optional<Part> part = std::nullopt;
 };
 
-// Extents "qm<N>/active/<prefix>0000000.LOG" and so on, open for writing. Not thread-safe.
+// The system call behind each write that makes it durable.
+enum class SyncCall : uint8_t { kNone, kFdatasync, kFsync };
+SyncCall SyncCallOf(v1::SyncMode mode);
+// "fdatasync" or "fsync"; empty for kNone.
+std::string SyncCallName(SyncCall call);
+
+// Extents "qm<N>/active/<prefix>0000000.LOG" and so on, open for writing; or one part of a named file, which counts as
+// the only extent. Not thread-safe.
 class LogFiles {
  public:
   // Extents are filled in pieces of at most this size.
@@ -129,7 +151,8 @@ class LogFiles {
   // `ops` and the workload must outlive the object.
   LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
 
-  // Makes each extent and writes it full once, with stamped pages of epoch 0. Before each piece `before(start)` may end
+  // Makes each extent and writes it full once, with stamped pages of epoch 0; opens the part of a file, and writes it
+  // full where that is asked for. Before each piece `before(start)` may end
   // it with an error; after it `after(bytes)` is called. `source` must know the sizes of ChunkSizes.
   //
   // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
@@ -142,6 +165,8 @@ class LogFiles {
 
   // Sizes of the pieces in which extents of `file_size_bytes` are filled.
   static std::vector<uint64_t> ChunkSizes(uint64_t file_size_bytes);
+  // Sizes of the pieces in which the files with these options are filled; empty where they are not.
+  static std::vector<uint64_t> ChunkSizes(const LogFilesOptions& options);
 
   // Goes on without O_DIRECT, because another writer's extents are without it.
   absl::Status DropDirect(const std::string& reason);
@@ -153,6 +178,8 @@ class LogFiles {
   // The flags of the open extents as the kernel reports them, such as "O_RDWR|O_DSYNC|O_DIRECT".
   const std::string& open_flags() const { return open_flags_; }
 
+  // Where the writer's part of a file begins; 0 for extents. Offsets of blocks count from there.
+  uint64_t base_bytes() const { return options_.part ? options_.part->offset_bytes : 0; }
   size_t size() const { return extents_.size(); }
   int fd(uint32_t extent) const { return extents_[extent].fd.get(); }
   const std::string& path(uint32_t extent) const { return extents_[extent].path; }
@@ -164,6 +191,12 @@ class LogFiles {
     UniqueFd fd;
   };
 
+  uint64_t extent_bytes() const {
+    return options_.part ? options_.part->size_bytes : options_.workload.file_size_bytes();
+  }
+  // Flags of the open files, without O_DIRECT.
+  int PlainFlags() const;
+  absl::Status WriteError(const std::string& path, uint64_t offset_bytes, int error_number) const;
   absl::Status Open(uint32_t number);
   absl::Status CheckSpaceFor(const Extent& extent, uint64_t size_bytes);
   absl::Status CheckAlignment(const Extent& extent) const;

@@ -1,14 +1,11 @@
 #include "agent/writer/log_work.h"
 
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <exception>
-#include <map>
 #include <new>
 #include <optional>
 #include <utility>
@@ -51,8 +48,9 @@ void Writer::Join() {
 
 absl::Status Writer::Fill() {
   const WorkSetup& setup = around_.setup;
-  std::vector<uint64_t> sizes = setup.FilesOf(qm_).block_bytes;
-  for (const uint64_t bytes : LogFiles::ChunkSizes(setup.workload.file_size_bytes())) sizes.push_back(bytes);
+  const LogFilesOptions options = setup.FilesOf(qm_);
+  std::vector<uint64_t> sizes = options.block_bytes;
+  for (const uint64_t bytes : LogFiles::ChunkSizes(options)) sizes.push_back(bytes);
   const BlockSource::Identity identity{setup.run_token, setup.host_index, qm_};
   try {
     source_ = std::make_unique<BlockSource>(identity, sizes);
@@ -80,6 +78,7 @@ void Writer::Run() {
   // The kernel may delay a timer by the slack, 50 us by default.
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   const absl::Status filled = Fill();
+  preparing_.store(false, std::memory_order_relaxed);
   around_.prepared(filled);
   if (!filled.ok()) return;
 
@@ -87,7 +86,7 @@ void Writer::Run() {
   fds.reserve(files_.size());
   for (uint32_t extent = 0; extent < files_.size(); ++extent) fds.push_back(files_.fd(extent));
   CpuPin pin;
-  FileEnv env(fds, &pin);
+  FileEnv env(fds, &pin, files_.base_bytes(), SyncCallOf(around_.setup.workload.sync()));
   uint64_t arming = 0;
   const uint64_t cpu = FirstCpuOf(static_cast<uint64_t>(getpid()), around_.setup.workload.qm()) + qm_ - 1;
   if (around_.pin) pin.Hold(cpu);
@@ -103,58 +102,40 @@ void Writer::Run() {
 
 absl::Status Writer::Describe(const WriteFailure& failure) const {
   const std::string& path = files_.path(failure.extent);
+  const uint64_t offset_bytes = files_.base_bytes() + failure.offset_bytes;
   using Kind = WriteFailure::Kind;
   if (failure.kind == Kind::kShortWrite || failure.kind == Kind::kShortRead) {
     return absl::DataLossError(absl::StrCat(failure.kind == Kind::kShortRead ? "preadv2 " : "pwritev2 ", path,
                                             failure.kind == Kind::kShortRead ? ": short read" : ": short write",
-                                            " at offset ", failure.offset_bytes, ": ", failure.done_bytes, " of ",
+                                            " at offset ", offset_bytes, ": ", failure.done_bytes, " of ",
                                             failure.asked_bytes, " bytes"));
   }
-  const char* const call = failure.kind == Kind::kSync   ? "fdatasync"
+  const std::string call = failure.kind == Kind::kSync   ? SyncCallName(SyncCallOf(around_.setup.workload.sync()))
                            : failure.kind == Kind::kRead ? "preadv2"
                                                          : "pwritev2";
   const absl::Status status = PosixError(call, path, failure.error_number);
   return absl::Status(status.code(), absl::StrCat(std::string(status.message()), ", ", failure.asked_bytes,
-                                                  " bytes at offset ", failure.offset_bytes));
+                                                  " bytes at offset ", offset_bytes));
 }
 
 absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                         const TargetFiles& targets,
                                                          const std::atomic<int64_t>& lease_deadline_ns,
                                                          WorkSink& sink) {
   PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
-  PLIMSOLL_ASSIGN_OR_RETURN(std::vector<Place> places, MakePlaces(setup, sandbox));
+  PLIMSOLL_ASSIGN_OR_RETURN(std::vector<LogPlace> places, MakeLogPlaces(sandbox, targets, setup));
   return std::unique_ptr<LogWork>(new LogWork(std::move(setup), std::move(places), lease_deadline_ns, sink));
 }
 
-absl::StatusOr<std::vector<LogWork::Place>> LogWork::MakePlaces(const WorkSetup& setup, const Sandbox& sandbox) {
-  std::vector<Place> places;
-  std::map<std::pair<dev_t, ino_t>, std::string> known;
-  for (const std::string& dir : setup.dirs) {
-    if (setup.dirs.size() > 1) {
-      PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, sandbox.OpenDirectory(dir));
-      struct stat info{};
-      if (fstat(fd.get(), &info) != 0) return PosixError("fstat", dir, errno);
-      const auto [first, added] = known.emplace(std::pair(info.st_dev, info.st_ino), dir);
-      if (!added) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(dir, " is the same directory as ", first->second, ": give it one name in the plan"));
-      }
-    }
-    Place& place = places.emplace_back();
-    PLIMSOLL_ASSIGN_OR_RETURN(place.directory,
-                              sandbox.MakeRunDirectory(dir, setup.run_id, setup.run_token, setup.host_label));
-    place.ops = MakeSystemFileOps(*place.directory);
-  }
-  return places;
-}
-
-WorkKind LogWork::Kind(const Sandbox& sandbox) {
+WorkKind LogWork::Kind(const Sandbox& sandbox, const TargetFiles& targets) {
   return {[](const v1::HostPlan& plan) { return LogDemand(plan.log().workload(), plan.log().steps()); },
-          [&sandbox](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
-              -> absl::StatusOr<std::unique_ptr<Work>> { return Create(plan, sandbox, lease_deadline_ns, sink); }};
+          [&sandbox, &targets](const v1::HostPlan& plan, const std::atomic<int64_t>& lease_deadline_ns,
+                               WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
+            return Create(plan, sandbox, targets, lease_deadline_ns, sink);
+          }};
 }
 
-LogWork::LogWork(WorkSetup setup, std::vector<Place> places, const std::atomic<int64_t>& lease_deadline_ns,
+LogWork::LogWork(WorkSetup setup, std::vector<LogPlace> places, const std::atomic<int64_t>& lease_deadline_ns,
                  WorkSink& sink)
     : setup_(std::move(setup)), places_(std::move(places)), sink_(sink), control_(lease_deadline_ns) {}
 
@@ -235,8 +216,7 @@ absl::Status LogWork::AwaitFilled(uint32_t writers, const std::function<void(uin
 
 absl::Status LogWork::StartRecorder() {
   std::vector<std::string> paths;
-  paths.reserve(places_.size());
-  for (const Place& place : places_) paths.push_back(place.directory->path());
+  for (const LogPlace& place : places_) paths.insert(paths.end(), place.counted.begin(), place.counted.end());
   counters_ = std::make_unique<HostCounters>(paths);
   try {
     load_.Start(setup_.workload.cpu_load());
@@ -283,16 +263,20 @@ absl::Status LogWork::AgreeOnDirect() {
 absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
   const std::vector<std::string> expected(look.hosts().begin(), look.hosts().end());
   // Fills in the same figures for the first directory and for each further one.
-  const auto look_at = [&](Place& place, auto& placed) -> absl::Status {
+  const auto look_at = [&](LogPlace& place, auto& placed) -> absl::Status {
+    if (place.directory == nullptr) {
+      placed.add_visible_hosts(setup_.host_label);
+      return absl::OkStatus();
+    }
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts(expected));
     place.seen.insert(hosts.begin(), hosts.end());
     PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, place.directory->MeasureSpace());
     // What FilesIn counts for the host itself is made by now.
     constexpr uint64_t kMadeFiles = 3;
     const std::string& dir = setup_.dirs[static_cast<size_t>(&place - &places_.front())];
-    PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(place.directory->path(), space.total_files, space.free_files,
-                                            FilesIn(setup_.workload, dir) - kMadeFiles,
-                                            MinFreeFiles(setup_.workload, space.total_files)));
+    PLIMSOLL_RETURN_IF_ERROR(
+        CheckFreeFiles(place.path, space.total_files, space.free_files, FilesIn(setup_.workload, dir) - kMadeFiles,
+                       MinFreeFiles(setup_.workload, space.total_files), FilesLoweredBy(setup_.workload)));
     for (const std::string& host : place.seen) placed.add_visible_hosts(host);
     placed.set_total_bytes(space.total_bytes);
     placed.set_free_bytes(space.free_bytes);
@@ -300,28 +284,32 @@ absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
     return absl::OkStatus();
   };
   v1::Placed placed;
-  for (Place& place : places_) {
+  for (LogPlace& place : places_) {
     PLIMSOLL_RETURN_IF_ERROR(&place == &places_.front() ? look_at(place, placed) : look_at(place, *placed.add_more()));
   }
   return placed;
 }
 
 absl::StatusOr<v1::Prepared> LogWork::DescribePrepared() {
-  const auto describe = [&](Place& place, auto& prepared) -> absl::Status {
-    prepared.set_directory(place.directory->path());
+  const auto describe = [&](LogPlace& place, auto& prepared) -> absl::Status {
+    prepared.set_directory(place.path);
     const auto number = static_cast<size_t>(&place - &places_.front());
     const auto writer = std::ranges::find_if(writers_, [&](const auto& one) { return IsIn(number, one->qm()); });
     const LogFiles& files = (*writer)->files();
     prepared.set_direct(files.direct());
     prepared.set_direct_refused(files.direct_refused());
     prepared.set_open_flags(files.open_flags());
+    if (place.directory == nullptr) {
+      prepared.add_visible_hosts(setup_.host_label);
+      return absl::OkStatus();
+    }
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts());
     place.seen.insert(hosts.begin(), hosts.end());
     for (const std::string& host : place.seen) prepared.add_visible_hosts(host);
     return absl::OkStatus();
   };
   v1::Prepared prepared;
-  for (Place& place : places_) {
+  for (LogPlace& place : places_) {
     PLIMSOLL_RETURN_IF_ERROR(&place == &places_.front() ? describe(place, prepared)
                                                         : describe(place, *prepared.add_more()));
   }
@@ -409,21 +397,26 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
     entry.set_qm(writer->qm());
     entry.set_since_ns(since_ns);
     entry.set_age_ns(now_ns - since_ns);
-    const uint64_t filled_bytes = writer->filled_bytes();
-    entry.set_filling(filled_bytes < setup_.workload.file_size_bytes() * setup_.workload.num_files());
+    entry.set_filling(writer->preparing());
     // All steps read the same share: those that a search adds read as much as its first.
     if (!entry.filling()) entry.set_read_percent(setup_.steps.front().read_percent);
-    const uint32_t extent = entry.filling() ? static_cast<uint32_t>(filled_bytes / setup_.workload.file_size_bytes())
-                                            : writer->state().extent.load(std::memory_order_relaxed);
-    entry.set_path(places_[setup_.dir_of_writer[writer->qm() - 1]].ops->PathOf(
-        ExtentName(writer->qm(), setup_.workload.file_prefix(), extent)));
+    entry.set_path(PathAt(*writer));
   }
   return in_flight;
 }
 
+std::string LogWork::PathAt(const Writer& writer) const {
+  const FileOps& ops = *places_[setup_.dir_of_writer[writer.qm() - 1]].ops;
+  if (!setup_.regions.empty()) return ops.PathOf(setup_.FileOf(writer.qm()));
+  const auto filled = static_cast<uint32_t>(writer.filled_bytes() / setup_.workload.file_size_bytes());
+  const uint32_t extent = writer.preparing() ? std::min(filled, setup_.workload.num_files() - 1)
+                                             : writer.state().extent.load(std::memory_order_relaxed);
+  return ops.PathOf(ExtentName(writer.qm(), setup_.workload.file_prefix(), extent));
+}
+
 uint64_t LogWork::Progress() const {
   uint64_t progress = filled_bytes_.load(std::memory_order_relaxed);
-  for (const Place& place : places_) progress += place.directory->removed_files();
+  for (const LogPlace& place : places_) progress += place.directory ? place.directory->removed_files() : 0;
   if (!writers_made_.load(std::memory_order_acquire)) return progress;
   for (const auto& writer : writers_) {
     progress += writer->state().writes.load(std::memory_order_relaxed);
@@ -433,8 +426,9 @@ uint64_t LogWork::Progress() const {
 }
 
 std::string LogWork::Directory() const {
+  if (places_.front().directory == nullptr) return "";
   return absl::StrJoin(places_, ", ",
-                       [](std::string* text, const Place& place) { absl::StrAppend(text, place.directory->path()); });
+                       [](std::string* text, const LogPlace& place) { absl::StrAppend(text, place.path); });
 }
 
 bool LogWork::WaitIdle(int64_t timeout_ns) {
@@ -452,7 +446,9 @@ v1::Released LogWork::Release(bool keep_files) {
   EndThreads();
   v1::Released released;
   std::vector<std::string> left_behind;
-  for (const Place& place : places_) {
+  for (const LogPlace& place : places_) {
+    // Files that the plan gave by their paths stay: they exist, or are kept.
+    if (place.directory == nullptr) continue;
     if (keep_files) {
       place.directory->Keep();
       continue;
@@ -476,6 +472,7 @@ void LogWork::EndThreads() {
   gate_.Close();
   for (const auto& writer : writers_) writer->Join();
   if (recorder_.joinable()) recorder_.join();
+  for (const LogPlace& place : places_) place.ops->Close();
 }
 
 void LogWork::RunRecorder() {

@@ -1,11 +1,11 @@
-// One host's part of a run that writes logs: its directories, its extents, its writers and their recorder.
+// One host's part of a run that writes logs, or reads and writes named files: its directories, its files, its writers
+// and their recorder.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,9 +15,11 @@
 #include "absl/status/statusor.h"
 #include "agent/host/counters.h"
 #include "agent/host/sandbox.h"
+#include "agent/host/target_files.h"
 #include "agent/work/work.h"
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
+#include "agent/writer/log_places.h"
 #include "agent/writer/work_setup.h"
 #include "agent/writer/worker_threads.h"
 #include "agent/writer/writer_state.h"
@@ -27,10 +29,10 @@
 
 namespace plimsoll {
 
-// One writer: the thread that writes as a queue manager's logger does.
+// One writer: the thread that writes as a queue manager's logger does, or a thread that reads and writes a named file.
 //
-// Owns the thread, the extents, the pool and the ring. The thread fills the extents, then goes through the start gate
-// again and again until it is closed. Only the thread touches extents and pool while it lives.
+// Owns the thread, the extents, the pool and the ring. The thread fills the extents, or opens the file, then goes
+// through the start gate again and again until it is closed. Only the thread touches extents and pool while it lives.
 class Writer {
  public:
   struct Surroundings {
@@ -66,6 +68,8 @@ class Writer {
   int tid() const { return tid_.load(std::memory_order_acquire); }
   // Bytes of the extents that it has filled. Any thread.
   uint64_t filled_bytes() const { return filled_bytes_.load(std::memory_order_relaxed); }
+  // Whether it is not ready for a first step: it fills, or opens its file. Any thread.
+  bool preparing() const { return preparing_.load(std::memory_order_relaxed); }
   // Only while the thread waits at the gate, or has ended.
   LogFiles& files() { return files_; }
 
@@ -85,6 +89,7 @@ class Writer {
   const uint32_t qm_;
   std::atomic<int> tid_{0};
   std::atomic<uint64_t> filled_bytes_{0};
+  std::atomic<bool> preparing_{true};
 };
 
 // Threads: one a writer, one recorder, the busy ones of --cpu-load. The session's thread steers.
@@ -95,13 +100,15 @@ class Writer {
 class LogWork final : public SteppedWork {
  public:
   // Checks the plan (INVALID_ARGUMENT, naming field and limit) and makes the run's directory in each directory of the
-  // plan; where one cannot be made, none remains. `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write starts
-  // at or after it; the session moves it with every message. `sandbox`, `lease_deadline_ns` and `sink` must outlive the
-  // object.
+  // plan; where one cannot be made, none remains. Of a plan that gives absolute paths it checks the files instead, and
+  // opens those that exist (see MakeLogPlaces). `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write starts
+  // at or after it; the session moves it with every message. `sandbox`, `targets`, `lease_deadline_ns` and `sink` must
+  // outlive the object.
   static absl::StatusOr<std::unique_ptr<LogWork>> Create(const v1::HostPlan& plan, const Sandbox& sandbox,
+                                                         const TargetFiles& targets,
                                                          const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
-  // How a session makes it. `sandbox` outlives the kind.
-  static WorkKind Kind(const Sandbox& sandbox);
+  // How a session makes it. `sandbox` and `targets` outlive the kind.
+  static WorkKind Kind(const Sandbox& sandbox, const TargetFiles& targets);
   ~LogWork() override;
 
   absl::StatusOr<v1::Placed> Look(const v1::Look& look) override;
@@ -122,17 +129,8 @@ class LogWork final : public SteppedWork {
   // Where the object is in its life.
   enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kEnded };
 
-  // The run's directory in one of the plan's.
-  struct Place {
-    std::unique_ptr<RunDirectory> directory;
-    std::unique_ptr<FileOps> ops;
-    // Hosts of the run that were seen there; the session's thread's alone.
-    std::set<std::string> seen = {};
-  };
+  LogWork(WorkSetup setup, std::vector<LogPlace> places, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
 
-  LogWork(WorkSetup setup, std::vector<Place> places, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
-
-  static absl::StatusOr<std::vector<Place>> MakePlaces(const WorkSetup& setup, const Sandbox& sandbox);
   // Whether that writer, from 1, writes in that place.
   bool IsIn(size_t place, uint32_t writer) const { return setup_.dir_of_writer[writer - 1] == place; }
 
@@ -151,13 +149,15 @@ class LogWork final : public SteppedWork {
   void RunRecorder();
   void RecordStep(const StartGate::Start& start);
   v1::Fault DescribeFailure(uint32_t qm, const WriteFailure& failure) const;
+  // The file that the writer is at: one that it fills, or whose write or read is in flight.
+  std::string PathAt(const Writer& writer) const;
   // Ends all threads and closes the extents. Only when idle.
   void EndThreads();
 
-  // Only its steps change: they are added under the mutex, between steps.
+  // Only its steps change once the object is made: they are added under the mutex, between steps.
   WorkSetup setup_;
   // As setup_.dirs: at least one, and never more or fewer.
-  std::vector<Place> places_;
+  std::vector<LogPlace> places_;
   WorkSink& sink_;
   StopControl control_;
   StartGate gate_;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "agent/writer/files_setup.h"
 #include "common/field_rules.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -49,7 +50,7 @@ absl::Status CheckArrival(v1::Arrival arrival) {
 }
 
 absl::Status CheckWorkload(const v1::LogWorkload& workload) {
-  PLIMSOLL_RETURN_IF_ERROR(CheckRanges(workload));
+  PLIMSOLL_RETURN_IF_ERROR(CheckRanges(WithoutUnset(workload)));
   if (!workload.qm_dirs().empty() && static_cast<uint32_t>(workload.qm_dirs_size()) != workload.qm()) {
     return Bad(absl::StrCat("qm_dirs must be as many as the queue managers, ", workload.qm(), "; they are ",
                             workload.qm_dirs_size()));
@@ -65,11 +66,11 @@ absl::Status CheckWorkload(const v1::LogWorkload& workload) {
                                             : absl::StrCat("qm_dirs: '", dir, "' must be an absolute path"));
     }
   }
-  if (!IsPlainName(workload.file_prefix())) {
+  if (!UsesFiles(workload) && !IsPlainName(workload.file_prefix())) {
     return Bad("file_prefix must be 1 to 64 letters, digits, '.', '_' and '-', not beginning with '.'");
   }
   if (!v1::SyncMode_IsValid(workload.sync()) || workload.sync() == v1::SYNC_MODE_UNSPECIFIED) {
-    return Bad("sync must be dsync, sync, fdatasync or none");
+    return Bad("sync must be dsync, sync, fdatasync, fsync or none");
   }
   if (!v1::DirectMode_IsValid(workload.direct()) || workload.direct() == v1::DIRECT_MODE_UNSPECIFIED) {
     return Bad("direct must be auto, on or off");
@@ -94,6 +95,12 @@ absl::Status CheckLoad(const v1::LogStep& step, uint32_t writers, int64_t delay_
 }
 
 constexpr char kOneListOfOperations[] = "all steps of a plan measure the same operations";
+
+// The size that a block may have at most: an extent's. Where the plan names files, they are divided in blocks later
+// (WorkSetup::Divide).
+uint64_t MostBlockBytes(const v1::LogWorkload& workload) {
+  return UsesFiles(workload) ? std::numeric_limits<uint64_t>::max() : workload.file_size_bytes();
+}
 
 absl::Status CheckBlock(uint64_t block, uint64_t file_size_bytes) {
   PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kBlockSizeBytesFieldNumber), block));
@@ -189,6 +196,7 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
 absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(plan));
   const v1::LogWorkload& workload = plan.log().workload();
+  PLIMSOLL_RETURN_IF_ERROR(CheckNamedFiles(plan));
   PLIMSOLL_RETURN_IF_ERROR(CheckWorkload(workload));
   if (plan.log().steps().empty()) return Bad("the plan has no step");
   if (plan.log().hosts() > kMaxRunHosts) {
@@ -206,8 +214,9 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
     if (step.operations().empty()) *step.mutable_operations() = steps.front().operations();
     if (step.operations_size() != steps.front().operations_size()) return Bad(kOneListOfOperations);
     PLIMSOLL_RETURN_IF_ERROR(
-        CheckStep(step, !setup.queue_managers.empty(), workload.file_size_bytes(), plan.frame_interval_ns()));
+        CheckStep(step, !setup.queue_managers.empty(), MostBlockBytes(workload), plan.frame_interval_ns()));
     PLIMSOLL_RETURN_IF_ERROR(CheckLoad(step, workload.qm(), workload.delay_ns()));
+    PLIMSOLL_RETURN_IF_ERROR(CheckNamedFilesStep(workload, step));
   }
   setup.run_id = plan.run_id();
   std::copy(plan.run_token().begin(), plan.run_token().end(), setup.run_token.begin());
@@ -232,15 +241,37 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   for (const v1::LogStep& step : steps) {
     setup.steps.push_back(MakeStep(setup, static_cast<uint32_t>(setup.steps.size()), step));
   }
+  if (MakesFiles(workload)) {
+    PLIMSOLL_RETURN_IF_ERROR(setup.Divide(std::vector<uint64_t>(CountUsedFiles(workload), workload.file_size_bytes())));
+  }
   return setup;
+}
+
+absl::Status WorkSetup::Divide(const std::vector<uint64_t>& sizes_bytes) {
+  std::vector<NamedFile> files;
+  for (const uint64_t size_bytes : sizes_bytes) {
+    files.push_back({workload.files(static_cast<int>(files.size())), size_bytes});
+  }
+  FileDivision division{.threads = workload.qm()};
+  for (uint32_t step = 0; step < steps.size(); ++step) {
+    division.block_bytes = std::max(division.block_bytes, BlockBytesOf(step, 1));
+  }
+  if (workload.share() == v1::FILE_SHARE_RANGES) {
+    division.hosts = hosts;
+    division.host_index = host_index;
+  }
+  PLIMSOLL_ASSIGN_OR_RETURN(regions, DivideFiles(files, division));
+  return absl::OkStatus();
 }
 
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
   v1::LogStep spec = add.spec();
   if (spec.operations().empty()) *spec.mutable_operations() = operations;
   if (spec.operations_size() != operations.size()) return Bad(kOneListOfOperations);
-  PLIMSOLL_RETURN_IF_ERROR(CheckStep(spec, !queue_managers.empty(), workload.file_size_bytes(), frame_interval_ns));
+  if (IsOnePass(workload)) return Bad("no step can be added where each block is taken once");
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(spec, !queue_managers.empty(), MostBlockBytes(workload), frame_interval_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckLoad(spec, workload.qm(), workload.delay_ns()));
+  PLIMSOLL_RETURN_IF_ERROR(CheckNamedFilesStep(workload, spec));
   const Step step = MakeStep(*this, add.step(), spec);
   const auto prepared = std::find_if(steps.begin(), steps.end(), [&step](const Step& known) {
     return known.block_bytes == step.block_bytes && known.mix == step.mix;
@@ -252,6 +283,9 @@ absl::Status WorkSetup::Add(const v1::AddStep& add) {
   }
   if (step.read_percent > 0 && !AnyReads()) {
     return Bad("the added step reads, but no step of the plan does; set read_percent in one of them");
+  }
+  if (step.read_percent < kOnlyReads && UsesPaths(workload) && OnlyReads()) {
+    return Bad("the added step writes, but no step of the plan does: the files are open for reading alone");
   }
   if (add.step() < steps.size() && steps[add.step()] == step) return absl::OkStatus();
   if (add.step() != steps.size()) {
@@ -288,6 +322,18 @@ uint64_t WorkSetup::BlockBytesOf(uint32_t step, uint32_t writer) const {
   return largest;
 }
 
+uint64_t WorkSetup::BytesOfWriter(uint32_t writer) const {
+  if (!regions.empty()) return regions[writer - 1].size_bytes;
+  return workload.file_size_bytes() * workload.num_files();
+}
+
+uint64_t WorkSetup::total_bytes() const {
+  if (UsesPaths(workload)) return 0;
+  uint64_t bytes = 0;
+  for (uint32_t writer = 1; writer <= workload.qm(); ++writer) bytes += BytesOfWriter(writer);
+  return bytes;
+}
+
 std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
   const bool own_load = !queue_managers.empty();
   const double rate = own_load ? queue_managers[writer - 1].rate_per_second() : steps[step].rate_per_second;
@@ -310,9 +356,15 @@ std::optional<RateSchedule> WorkSetup::ScheduleOf(uint32_t step, int64_t start_n
 
 WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writer) const {
   const Step& spec = steps[step];
-  const bool is_log = !spec.random_order && spec.read_percent == 0;
+  const bool one_pass = IsOnePass(workload);
+  const bool is_log = !spec.random_order && spec.read_percent == 0 && !one_pass && workload.pause_percent() <= 0;
+  const uint64_t block_bytes = BlockBytesOf(step, writer);
+  const ExtentLayout layout = regions.empty()
+                                  ? ExtentLayout(workload.file_size_bytes(), workload.num_files(), block_bytes)
+                                  : ExtentLayout(regions[writer - 1].size_bytes, 1, block_bytes);
+  const bool syncs = SyncCallOf(workload.sync()) != SyncCall::kNone;
   return {.epoch = step + 1,
-          .layout = ExtentLayout(workload.file_size_bytes(), workload.num_files(), BlockBytesOf(step, writer)),
+          .layout = layout,
           .mix = steps[step].mix.empty() ? std::nullopt
                                          : std::optional<SizeMix>(std::in_place, steps[step].mix,
                                                                   SizeMix::Key{steps[step].seed, host_index, writer}),
@@ -322,8 +374,10 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),
-          .sync_each_write = workload.sync() == v1::SYNC_MODE_FDATASYNC,
-          .measure_parts = workload.sync() == v1::SYNC_MODE_FDATASYNC && parts,
+          .pause_percent = workload.pause_percent(),
+          .pass_blocks = one_pass ? layout.blocks_per_lap() : 0,
+          .sync_each_write = syncs,
+          .measure_parts = syncs && parts,
           .schedule = ScheduleOf(step, start_ns, writer)};
 }
 
@@ -333,19 +387,36 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .qm = writer,
           .times = TimesOf(step, start_ns),
           .layout = loop.layout,
+          .first_extent = regions.empty() ? 0 : static_cast<uint32_t>(regions[writer - 1].file),
+          .base_bytes = regions.empty() ? 0 : regions[writer - 1].offset_bytes,
           .mix = loop.mix,
           .access = loop.access,
           .schedule = loop.schedule,
           .trace = trace,
           .measure_parts = loop.measure_parts,
           .delay_ns = workload.delay_ns(),
+          .pause_percent = loop.pause_percent,
+          .one_pass = loop.pass_blocks > 0,
           .stall_ns = stall_ns,
           // A writer that stalled for less than half of a stall was unaffected for more than half of it.
           .reported_from_ns = stall_ns / 2};
 }
 
+std::string WorkSetup::FileOf(uint32_t writer) const {
+  const std::string& name = workload.files(static_cast<int>(regions[writer - 1].file));
+  return UsesPaths(workload) ? name : absl::StrCat(kFilesDirectory, "/", name);
+}
+
 LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
   LogFilesOptions options{.qm = writer, .workload = workload, .block_bytes = {}};
+  if (!regions.empty()) {
+    const FileRegion& region = regions[writer - 1];
+    options.part = LogFilesOptions::Part{.file = FileOf(writer),
+                                         .offset_bytes = region.offset_bytes,
+                                         .size_bytes = region.size_bytes,
+                                         .fill = !UsesPaths(workload),
+                                         .read_only = UsesPaths(workload) && OnlyReads()};
+  }
   const auto add = [&known = options.block_bytes](uint64_t bytes) {
     if (std::find(known.begin(), known.end(), bytes) == known.end()) known.push_back(bytes);
   };

@@ -1,4 +1,4 @@
-// One host's plan to write logs, checked and in the shape that the writers use.
+// One host's plan to write logs, or named files, checked and in the shape that the writers use.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "agent/writer/file_regions.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/write_loop.h"
 #include "agent/writer/writer_tally.h"
+#include "common/protocol.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
@@ -60,8 +62,14 @@ struct WorkSetup {
   std::vector<v1::LogQueueManager> queue_managers;
   // Queue managers of the whole placement.
   uint32_t placed = 0;
+  // By writer, of a plan that names its files: the part of a file that it uses; empty where writers have extents.
+  std::vector<FileRegion> regions;
   // Room for those that are added is made at once.
   std::vector<Step> steps;
+
+  // Divides the files that the plan names. `sizes_bytes`: of those that are used, in their order. MakeWorkSetup does so
+  // where the run makes the files; where they exist, the caller must, before anything else is asked for.
+  absl::Status Divide(const std::vector<uint64_t>& sizes_bytes);
 
   // Appends a step. INVALID_ARGUMENT where the plan could not have had it, or its number is none that can be added; the
   // same step once more changes nothing. Steps never move, so that a reader of an earlier one may go on meanwhile.
@@ -73,12 +81,18 @@ struct WorkSetup {
   bool AnyReads() const {
     return std::ranges::any_of(steps, [](const Step& step) { return step.read_percent > 0; });
   }
+  // Whether no step writes.
+  bool OnlyReads() const {
+    return std::ranges::all_of(steps, [](const Step& step) { return step.read_percent == kOnlyReads; });
+  }
+  // Bytes that a writer uses: of its extents or of its part of a file.
+  uint64_t BytesOfWriter(uint32_t writer) const;
   // Size of a writer's blocks in a step, or the largest of them.
   uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
   // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
-  // Bytes of all extents of the host.
-  uint64_t total_bytes() const { return workload.file_size_bytes() * workload.num_files() * workload.qm(); }
+  // Bytes that preparing writes: of all extents of the host, or of the files that it makes and fills.
+  uint64_t total_bytes() const;
 
   // The step as each part sees it.
   StepTimes TimesOf(uint32_t step, int64_t start_ns) const;
@@ -86,6 +100,8 @@ struct WorkSetup {
   TallyParams TallyOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   // They refer to the workload.
   LogFilesOptions FilesOf(uint32_t writer) const;
+  // The file of which the writer has a region, as FileOps::Create takes it. Any thread, once the files are divided.
+  std::string FileOf(uint32_t writer) const;
 };
 
 // INVALID_ARGUMENT, naming the field and what is accepted.

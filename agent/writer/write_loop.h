@@ -22,7 +22,7 @@ struct WriteLoopParams {
   ExtentLayout layout;
   // Sizes of the blocks; none: all have the layout's. The layout's is the largest.
   std::optional<SizeMix> mix = std::nullopt;
-  // Reads and random order; none for a log.
+  // Reads, random order, a pass and pauses; none for a log.
   std::optional<Access> access = std::nullopt;
   // Buffer for reads: the largest block size, aligned for O_DIRECT. Null if the step does not read.
   std::byte* read_buffer = nullptr;
@@ -34,6 +34,10 @@ struct WriteLoopParams {
   int64_t end_ns = 0;
   // Pause after each write; 0: none.
   int64_t delay_ns = 0;
+  // Pause after each operation, as MeanPause has it, where there is no delay; 0: none. Only with `access`.
+  double pause_percent = 0;
+  // Operations after which the loop ends, if the step has not ended before; 0: none. Only with `access`.
+  uint64_t pass_blocks = 0;
   // Each write is followed by a sync within its latency.
   bool sync_each_write = false;
   // The sync is also a sample of its own (kSyncOperation), before that of its write.
@@ -42,8 +46,8 @@ struct WriteLoopParams {
   std::optional<RateSchedule> schedule;
 };
 
-// Writes until the step ends, the control stops it, the lease runs out or a write fails; then sets state.finished and
-// touches `state` no more. Called at the step's start. With `access`, it also reads.
+// Writes until the step or its pass ends, the control stops it, the lease runs out or a write fails; then sets
+// state.finished and touches `state` no more. Called at the step's start. With `access`, it also reads.
 //
 // Env is the world: a template parameter so that the real one costs no virtual call and a test's one can script it.
 //   int64_t Now()                          CLOCK_MONOTONIC
@@ -206,12 +210,13 @@ inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& c
   return LoopEnd::kLease;
 }
 
-// The loop, with and without reads and random order: a log pays nothing for them.
+// The loop, with and without reads, random order, a pass and pauses: a log pays nothing for them.
 template <bool kAccess, typename Env>
 void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state, Env& env) {
   const int64_t end_ns = params.end_ns;
   LogSource log(params.layout, params.mix, params.access, params.epoch, params.first_block, source);
   Counts counts;
+  [[maybe_unused]] MeanPause pause(params.pause_percent);
   int64_t previous_end_ns = params.start_ns;
   LoopEnd loop_end = LoopEnd::kRanToEnd;
   int64_t now_ns = 0;
@@ -230,6 +235,7 @@ void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& s
     now_ns = env.Now();
     if (!allowed || now_ns >= std::min(end_ns, control.limit_ns())) [[unlikely]] {
       loop_end = WhyNoWriteMayStart(now_ns, end_ns, control);
+      if constexpr (kAccess) state.pass_unfinished = params.pass_blocks > 0 && loop_end == LoopEnd::kRanToEnd;
       break;
     }
     const int64_t start_ns = now_ns;
@@ -279,6 +285,13 @@ void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& s
     // On few CPUs the other writers get theirs at once instead of after a time slice.
     if (counts.Completed<kAccess>() == 1) [[unlikely]]
       env.Yield();
+    if constexpr (kAccess) {
+      // The loop ends with the last operation: what follows belongs to no pass.
+      if (counts.Completed<kAccess>() == params.pass_blocks) break;
+      if (const int64_t pause_ns = pause.After(!is_write, sample.latency_ns()); pause_ns > 0) {
+        SleepWhileAllowed(now_ns, std::min(now_ns + pause_ns, end_ns), control, env);
+      }
+    }
     if (params.delay_ns > 0) {
       SleepWhileAllowed(now_ns, std::min(now_ns + params.delay_ns, end_ns), control, env);
     }

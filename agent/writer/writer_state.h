@@ -171,6 +171,8 @@ struct WriterState {
   // How the loop ended. Valid when `finished` was seen (acquire); the writer does not touch this object after it.
   LoopEnd end = LoopEnd::kRanToEnd;
   WriteFailure failure;
+  // The step ended before a pass over all blocks did (WriteLoopParams::pass_blocks).
+  bool pass_unfinished = false;
   int64_t finished_ns = 0;
   std::atomic<bool> finished{false};
 
@@ -193,6 +195,7 @@ struct WriterState {
     last_end_ns.store(0, std::memory_order_relaxed);
     end = LoopEnd::kRanToEnd;
     failure = {};
+    pass_unfinished = false;
     finished_ns = 0;
     finished.store(false, std::memory_order_relaxed);
   }

@@ -172,6 +172,7 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
       interval_(params.times.first_interval()),
       interval_end_ns_(params.times.EndOf(interval_)),
       places_(params_.layout, params_.first_block, params_.access ? &*params_.access : nullptr),
+      pause_(params.pause_percent),
       previous_end_ns_(params.times.start_ns()),
       main_(SizesOf(params.mix), params.measure_parts),
       parts_(params.measure_parts ? kSyncOperation : 0),
@@ -182,7 +183,7 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
   }
 }
 
-void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames, int64_t last_end_ns) {
   if (done_) return;
   // In this order: what was published before these were stored is then in the ring.
   const bool finished = state_.finished.load(std::memory_order_acquire);
@@ -201,7 +202,13 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
     Take(sample);
   });
   if (finished) {
-    CutWhatIsLeft(std::max(now_ns, state_.finished_ns), frames);
+    WatchTheEnd();
+    if (last_end_ns == kOthersRun) {
+      while (interval_ < closing && now_ns >= interval_end_ns_ + kVisibilityNs) Cut(now_ns, std::nullopt, frames);
+    } else {
+      const int64_t end_ns = std::max(state_.finished_ns, last_end_ns);
+      CutWhatIsLeft(std::max(now_ns, end_ns), end_ns, frames);
+    }
     return;
   }
   if (mark == WriterState::kReturned) return;
@@ -209,11 +216,10 @@ void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
   while (interval_ < closing && now_ns >= interval_end_ns_ + kVisibilityNs) Cut(now_ns, started_ns, frames);
 }
 
-void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames) {
+void WriterTally::CutWhatIsLeft(int64_t now_ns, int64_t last_end_ns, RepeatedPtrField<v1::Frame>& frames) {
   const int32_t closing = params_.times.closing_interval();
-  WatchTheEnd();
   // A step that was stopped ends with the interval in which its writer noticed.
-  const int32_t last = std::min(params_.times.IntervalOf(state_.finished_ns), closing - 1);
+  const int32_t last = std::min(params_.times.IntervalOf(last_end_ns), closing - 1);
   while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
   // Regular intervals beyond the stop, and the closing one, only where an operation completed in them or there is a
   // stall to report.
@@ -225,10 +231,11 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, RepeatedPtrField<v1::Frame>& fra
 // An operation is due when the schedule says so; in a closed loop, when the pause after the previous one ends.
 int64_t WriterTally::DueAt(uint64_t number) const {
   if (params_.schedule) return params_.schedule->DueAt(number - 1);
-  return number == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns;
+  return number == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns + pause_ns_;
 }
 
 void WriterTally::WatchTheEnd() {
+  if (std::exchange(end_watched_, true)) return;
   const int64_t due_ns = DueAt(taken_ + 1);
   if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
     const int64_t start_ns = state_.failure.start_ns;
@@ -251,6 +258,7 @@ void WriterTally::Take(const Sample& sample) {
   const bool first_measured = previous_end_ns_ < measured_start_ns && sample.end_ns() >= measured_start_ns;
   between_ns_ += sample.start_ns - (first_measured ? measured_start_ns : previous_end_ns_);
   previous_end_ns_ = sample.end_ns();
+  pause_ns_ = pause_.After(sample.operation() != kMainOperation, sample.latency_ns());
 
   // Only a step that reads and writes has samples of another whole operation.
   if (sample.operation() != kMainOperation) [[unlikely]] {
@@ -284,8 +292,8 @@ void WriterTally::SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& 
   reported.set_seq(entry.seq);
   reported.set_start_ns(entry.sample.start_ns);
   reported.set_latency_ns(entry.sample.latency_ns());
-  reported.set_extent(entry.place.extent);
-  reported.set_offset_bytes(entry.place.offset_bytes);
+  reported.set_extent(params_.first_extent + entry.place.extent);
+  reported.set_offset_bytes(params_.base_bytes + entry.place.offset_bytes);
   if (params_.schedule && !IsPart(entry.sample.operation())) {
     reported.set_response_ns(static_cast<uint64_t>(ResponseNs(entry.sample, entry.due_ns)));
   }
@@ -457,6 +465,7 @@ StepRecorder::StepRecorder(std::span<const TallyParams> params, std::span<Writer
                            WorkSink& sink)
     : times_(params.front().times),
       step_(params.front().step),
+      one_pass_(params.front().one_pass),
       control_(control),
       hooks_(std::move(hooks)),
       sink_(sink),
@@ -480,9 +489,10 @@ int64_t StepRecorder::Poll(int64_t now_ns, int64_t late_ns) {
   bool all_done = true;
   bool overdue = false;
   int64_t next_cut_ns = std::numeric_limits<int64_t>::max();
+  const int64_t last_end_ns = LastEndNs();
   for (const auto& writer : writers_) {
     WriterTally& tally = writer->tally;
-    tally.Poll(now_ns, *batch_.mutable_frames());
+    tally.Poll(now_ns, *batch_.mutable_frames(), last_end_ns);
     all_done = all_done && tally.done();
     overdue = overdue || tally.overdue(now_ns);
     if (!tally.done() && tally.open_interval() < times_.closing_interval()) {
@@ -498,6 +508,17 @@ int64_t StepRecorder::Poll(int64_t now_ns, int64_t late_ns) {
   const bool ending = now_ns >= std::min(times_.end_ns(), control_.limit_ns());
   const int64_t tick_ns = overdue || ending ? kShortTickNs : kTickNs;
   return std::min(now_ns + tick_ns, std::max(next_cut_ns, now_ns + kShortTickNs));
+}
+
+int64_t StepRecorder::LastEndNs() const {
+  int64_t last_end_ns = 0;
+  if (!one_pass_) return last_end_ns;
+  for (const auto& writer : writers_) {
+    // Acquire: the end was stored before.
+    if (!writer->state.finished.load(std::memory_order_acquire)) return WriterTally::kOthersRun;
+    last_end_ns = std::max(last_end_ns, writer->state.finished_ns);
+  }
+  return last_end_ns;
 }
 
 void StepRecorder::ReportFailures() {
@@ -549,9 +570,11 @@ v1::StepDone StepRecorder::Finish(const std::string& reason) const {
   done.set_step(step_);
   bool stopped = false;
   bool lease = false;
+  bool unfinished = false;
   for (const auto& writer : writers_) {
     stopped = stopped || writer->state.end != LoopEnd::kRanToEnd;
     lease = lease || writer->state.end == LoopEnd::kLease;
+    unfinished = unfinished || writer->state.pass_unfinished;
   }
   const int64_t measured_end_ns = stopped ? std::min(times_.end_ns(), control_.stop_at_ns()) : times_.end_ns();
   for (const auto& writer : writers_) {
@@ -564,6 +587,10 @@ v1::StepDone StepRecorder::Finish(const std::string& reason) const {
     done.set_stopped("lease expired: no message from the controller");
   } else if (stopped) {
     done.set_stopped(reason.empty() ? "stopped" : reason);
+  } else if (unfinished) {
+    done.set_stopped(absl::StrCat("the pass was not finished within --duration ",
+                                  FormatReadableDuration(times_.end_ns() - times_.start_ns()),
+                                  "; use a longer --duration"));
   }
   return done;
 }

@@ -303,6 +303,10 @@ struct TallyParams {
   uint32_t qm = 0;
   StepTimes times;
   ExtentLayout layout;
+  // What is reported as the layout's first extent, and as the place of that extent's first byte: those of the writer's
+  // part of a named file.
+  uint32_t first_extent = 0;
+  uint64_t base_bytes = 0;
   // As in WriteLoopParams.
   std::optional<SizeMix> mix = std::nullopt;
   std::optional<Access> access = std::nullopt;
@@ -311,8 +315,11 @@ struct TallyParams {
   bool trace = false;
   // As in WriteLoopParams: the two parts of each write have frames and totals of their own.
   bool measure_parts = false;
-  // Pause after each write, where there is no schedule.
+  // Pause after each write, where there is no schedule, or what WriteLoopParams has instead.
   int64_t delay_ns = 0;
+  double pause_percent = 0;
+  // Each writer takes each of its blocks once: the step is over when the last one has.
+  bool one_pass = false;
   // How long a write must be overdue or in flight to count as a stall, and the shortest stall interval that is
   // reported; 0: stall_ns, or if that is 0 too, no interval is reported.
   int64_t stall_ns = 0;
@@ -344,8 +351,14 @@ class WriterTally {
   WriterTally(const WriterTally&) = delete;
   WriterTally& operator=(const WriterTally&) = delete;
 
+  // Value of `last_end_ns` while other writers have not ended.
+  static constexpr int64_t kOthersRun = -1;
+
   // Drains the ring and appends complete frames to `frames`. `now_ns` must have been read before the call.
-  void Poll(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
+  // `last_end_ns`: until when a writer that has left its loop has frames, though without operations; 0: only until it
+  // left. In a one-pass step, that is when the host's last writer left its loop, so that all writers have the same
+  // intervals.
+  void Poll(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames, int64_t last_end_ns = 0);
 
   // The writer has left its loop and all of its frames are cut.
   bool done() const { return done_; }
@@ -374,12 +387,13 @@ class WriterTally {
   v1::Frame& AddFrame(const OperationTally& tally, uint32_t operation, int64_t now_ns,
                       google::protobuf::RepeatedPtrField<v1::Frame>& frames) const;
   void OpenNext();
-  void CutWhatIsLeft(int64_t now_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
+  void CutWhatIsLeft(int64_t now_ns, int64_t last_end_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& reported) const;
   bool IsPart(uint32_t operation) const { return operation != kMainOperation && operation <= parts_.size(); }
   uint64_t BytesOf(const Sample& sample) const {
     return params_.mix ? params_.mix->bytes(sample.size()) : params_.layout.block_bytes();
   }
+  // Once, when the writer has left its loop and its samples are drained.
   void WatchTheEnd();
   void SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const;
   // Sets how many of the step's main operations, or else of its reads beside them, were not issued, and their ages.
@@ -390,11 +404,15 @@ class WriterTally {
   const std::atomic<int64_t>& stop_trace_at_ns_;
 
   bool done_ = false;
+  bool end_watched_ = false;
   int32_t interval_ = 0;
   int64_t interval_end_ns_ = 0;
   // Writes and reads drained so far, and the end of the last of them.
   uint64_t taken_ = 0;
   OperationPlaces places_;
+  // The pause that follows the last of them.
+  MeanPause pause_;
+  int64_t pause_ns_ = 0;
   int64_t previous_end_ns_ = 0;
   // When the last of them would have ended if each had started as soon as it was due and the one before it had ended.
   int64_t prompt_end_ns_ = 0;
@@ -454,6 +472,8 @@ class StepRecorder {
   struct Writer;
 
   void ReportFailures();
+  // For WriterTally::Poll.
+  int64_t LastEndNs() const;
   // Whether some frames of a cut are complete and others are not.
   bool IncompleteCut() const;
   void Send(int64_t now_ns);
@@ -462,6 +482,7 @@ class StepRecorder {
 
   const StepTimes times_;
   const uint32_t step_;
+  const bool one_pass_;
   const StopControl& control_;
   const Hooks hooks_;
   WorkSink& sink_;

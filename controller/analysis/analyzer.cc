@@ -199,8 +199,9 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
     const v1::LogStep& asked = *spec;
     const bool rated = std::any_of(hosts_.begin(), hosts_.end(),
                                    [&](const auto& host) { return host.second.rate_per_second(asked) > 0; });
-    const StepShape shape{
+    StepShape shape{
         asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_, StallOf(run_->plan()), rated};
+    shape.one_pass = IsOnePass(run_->plan().workload());
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
       return absl::InvalidArgumentError("its step has lengths that no run can have");
@@ -209,7 +210,7 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
       return absl::InvalidArgumentError("its step has more operations than any run can have");
     CloseStep();
     SetStorages();
-    step_ = std::make_unique<StepStats>(begin.step(), asked, shape, KeepsSeconds(shape));
+    step_ = std::make_unique<StepStats>(begin.step(), asked, shape, seconds_budget_.Take(shape));
     step_ended_ = false;
     if (rows_) rows_->Begin(*run_, *step_, hosts_);
   }
@@ -307,14 +308,6 @@ void Analyzer::SetStorages() {
   storages_set_ = true;
 }
 
-bool Analyzer::KeepsSeconds(const StepShape& shape) {
-  // A step's last, begun second counts too.
-  const int64_t seconds = (shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond;
-  if (seconds > kMaxDistributionSeconds || seconds > distribution_seconds_left_) return false;
-  distribution_seconds_left_ -= seconds;
-  return true;
-}
-
 void Analyzer::OnRunEnd(const v1::RunEnd& end) {
   run_end_ = end;
   for (const std::string& left : end.left_behind()) notes_.Add("left", absl::StrCat("Not removed: ", left));
@@ -348,6 +341,7 @@ void Analyzer::CloseStep() {
                            operation_buckets_left_,
                            wrong_speeds_ppm_};
   reports_.push_back(StepReporter(*step_, context).Make());
+  seconds_budget_.End(step_->shape(), reports_.back().measured_ns());
   const int64_t start_ns = step_->measured_start_ns();
   measured_.push_back({start_ns, start_ns + reports_.back().measured_ns()});
   least_step_ = step_->index() + 1;

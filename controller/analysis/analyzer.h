@@ -16,6 +16,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/analysis/note_book.h"
+#include "controller/analysis/second_budget.h"
 #include "controller/analysis/step_report.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/whole_run.h"
@@ -122,8 +123,6 @@ class Analyzer {
   absl::Status CheckStep(uint32_t step) const;
   // Sets the storage of every host.
   void SetStorages();
-  // Whether the distribution of every second of a step of that shape is kept.
-  bool KeepsSeconds(const StepShape& shape);
   // Makes the running step's report.
   void CloseStep();
   void Refuse(const std::string& what);
@@ -157,7 +156,7 @@ class Analyzer {
   const uint64_t series_rows_;
   uint64_t series_rows_left_ = series_rows_;
   uint64_t unreported_rows_left_ = kUnreportedRows;
-  int64_t distribution_seconds_left_ = kDistributionSeconds;
+  SecondBudget seconds_budget_;
   uint64_t distribution_buckets_left_ = kDistributionBuckets;
   uint64_t operation_rows_left_ = kSeriesRows;
   uint64_t operation_buckets_left_ = kDistributionBuckets;

@@ -70,7 +70,7 @@ struct HostFacts {
   bool Measures(const v1::LogStep& step, uint32_t operation) const {
     if (operation == kMainOperation) return true;
     if (operation >= static_cast<uint32_t>(step.operations_size())) return false;
-    return operation == ReadOperationOf(step) || workload().sync() == v1::SYNC_MODE_FDATASYNC;
+    return operation == ReadOperationOf(step) || SyncsAfterWrite(workload().sync());
   }
   // Whether the writes of a rate start at random.
   bool random_arrivals(const v1::LogStep& step) const { return arrival(step) == v1::ARRIVAL_POISSON; }

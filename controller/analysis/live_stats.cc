@@ -37,10 +37,11 @@ class LiveStep {
         shape_(step.shape()),
         hosts_(hosts),
         timeline_(timeline),
-        warmup_seconds_(shape_.SecondOf(shape_.warmup_intervals())) {}
+        warmup_seconds_(shape_.SecondOf(shape_.warmup_intervals())),
+        length_ns_(step.CoveredNs()) {}
 
   int64_t seconds() const {
-    return std::min(warmup_seconds_ + (shape_.duration_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds);
+    return std::min(warmup_seconds_ + (length_ns_ + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds);
   }
   bool IsComplete(int64_t number, int64_t now_ns) const;
   LiveSecond Second(int64_t number) const;
@@ -62,7 +63,7 @@ class LiveStep {
   // How long the second is: the last one may be a part of one.
   int64_t LengthNs(int64_t number) const {
     return IsWarmup(number) ? kNsPerSecond
-                            : std::min(kNsPerSecond, shape_.duration_ns - (number - warmup_seconds_) * kNsPerSecond);
+                            : std::min(kNsPerSecond, length_ns_ - (number - warmup_seconds_) * kNsPerSecond);
   }
   // From the measured start; negative in the warm-up.
   int64_t EndNs(int64_t number) const {
@@ -84,6 +85,8 @@ class LiveStep {
   const HostTable& hosts_;
   const Timeline& timeline_;
   const int64_t warmup_seconds_;
+  // Of the measured part; of a pass, as far as frames have come.
+  const int64_t length_ns_;
 };
 
 int64_t LiveStep::Passed(const HostStep& part) const {
@@ -360,6 +363,7 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
   snapshot.response_times = shape.rated;
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
+  snapshot.one_pass = shape.one_pass;
   snapshot.warmup_ns = shape.warmup_ns;
   // How many rounds are left is not known.
   for (int later = static_cast<int>(snapshot.step); snapshot.round_steps == 0 && later < run.steps_size(); ++later) {

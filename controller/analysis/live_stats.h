@@ -111,6 +111,8 @@ struct LiveSnapshot {
   // Time of the step that has passed, the warm-up left out (negative during it), and the planned lengths.
   int64_t elapsed_ns = 0;
   int64_t duration_ns = 0;
+  // The step ends with a pass over its blocks: duration_ns is its limit, and when it ends is not known.
+  bool one_pass = false;
   int64_t warmup_ns = 0;
   // Planned length of the steps after this one.
   int64_t later_steps_ns = 0;

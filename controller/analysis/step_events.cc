@@ -174,7 +174,7 @@ std::optional<int64_t> StallsOfStep::EndOf(uint32_t number, const HostStep& part
   const int64_t known_ns = std::min(*next_interval * shape.interval_ns, shape.duration_ns);
   int64_t measured_ns = part.done() ? shape.duration_ns : known_ns;
   const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(number);
-  if (part.done() && !part.stopped().empty() && start_ns) {
+  if (part.done() && (!part.stopped().empty() || shape.one_pass) && start_ns) {
     int64_t last_ns = 0;
     int64_t last_cut_ns = 0;
     for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {

@@ -180,6 +180,8 @@ v1::StepReport StepReporter::Make() {
   CheckClocks();
   const ScopeSums cluster = stats_.AddUp(run_.hosts, run_.judge.rules(), StepPhase::kOver, *this);
   report_.set_measured_ns(cluster.measured_ns);
+  // The limit of a pass is not its length.
+  if (shape.one_pass) report_.set_duration_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
   stall_evidence_ = AddStalls(stats_, run_, cpu_waits_, report_);
   AddSeconds(cluster);
@@ -235,8 +237,10 @@ RetransmitFigures StepReporter::RetransmitsOf(uint32_t host, const RetransmitBou
   }
   // A host that left early has data to that moment alone, and is judged as one that was lost.
   const std::optional<int64_t> start_ns = stats_.HostMeasuredStartNs(host);
-  const bool to_end = start_ns && bounds.until_ns - *start_ns >= stats_.shape().duration_ns;
-  if (!to_end && !stats_.LeftEarly(run_.hosts.at(host), stats_.hosts().at(host), StepPhase::kOver)) {
+  const HostFacts& facts = run_.hosts.at(host);
+  const HostStep& part = stats_.hosts().at(host);
+  const bool to_end = start_ns && bounds.until_ns - *start_ns >= stats_.LengthNs(host, facts, part);
+  if (!to_end && !stats_.LeftEarly(facts, part, StepPhase::kOver)) {
     figures.most = kNoBound;
     figures.doubt = "no sample of the host covers them to the end of the step";
   }
@@ -345,7 +349,12 @@ void StepReporter::CheckHost(const HostFacts& facts, const ScopeSums& sums) {
 
 void StepReporter::CheckClocks() {
   const int64_t from_ns = stats_.measured_start_ns();
-  const int64_t to_ns = Clamp64(Int128{from_ns} + stats_.shape().duration_ns);
+  int64_t longest_ns = stats_.shape().one_pass ? 0 : stats_.shape().duration_ns;
+  for (const auto& [number, part] : stats_.hosts()) {
+    const auto facts = run_.hosts.find(number);
+    if (facts != run_.hosts.end()) longest_ns = std::max(longest_ns, stats_.LengthNs(number, facts->second, part));
+  }
+  const int64_t to_ns = Clamp64(Int128{from_ns} + longest_ns);
   std::vector<HostClockChange> changes;
   std::vector<std::string> unseen;
   for (const auto& [number, part] : stats_.hosts()) {
@@ -356,7 +365,8 @@ void StepReporter::CheckClocks() {
         number, from_ns, to_ns, [&pauses](int64_t from, int64_t to) { return pauses.Within(from, to); });
     changes.push_back({label, change});
     // A lost host has worse trouble than an unknown clock speed.
-    const int64_t measured_ns = part.done() ? std::min(part.covered_ns(), stats_.shape().duration_ns) : 0;
+    const int64_t length_ns = stats_.LengthNs(number, run_.hosts.at(number), part);
+    const int64_t measured_ns = part.done() ? std::min(part.covered_ns(), length_ns) : 0;
     const int64_t unseen_ns = run_.timeline.UnseenNs(number, from_ns, Clamp64(Int128{from_ns} + measured_ns));
     if (IsUnseen(unseen_ns, measured_ns)) {
       unseen.push_back(absl::StrCat("the speed of ", label, "'s clock is not known: it answered no probe for ",
@@ -381,9 +391,9 @@ uint32_t StepReporter::RowsFor(const ScopeSums& sums) const {
 }
 
 void StepReporter::PlanSeries() {
-  const StepShape& shape = stats_.shape();
+  const int64_t length_ns = stats_.CoveredNs();
   const auto seconds =
-      static_cast<uint64_t>(std::min((shape.duration_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds) + 1);
+      static_cast<uint64_t>(std::min((length_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds) + 1);
   uint64_t qms = 0;
   for (const auto& [number, part] : stats_.hosts()) {
     for (const auto& writer : part.writers()) qms += writer ? 1U : 0U;
@@ -404,7 +414,7 @@ void StepReporter::PlanSeries() {
   }
   run_.series_rows_left -=
       (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) + (series_of_qms_ ? qm_rows : 0);
-  if (shape.duration_ns / kNsPerSecond > kMaxSeriesSeconds) {
+  if (length_ns / kNsPerSecond > kMaxSeriesSeconds) {
     run_.notes.Add("series-end", absl::StrCat(StepName(), ": the per-second series end after ",
                                               FormatCount(static_cast<uint64_t>(kMaxSeriesSeconds)),
                                               " s; all other figures cover the whole step."));
@@ -527,7 +537,8 @@ void StepReporter::AddDistribution(const Named& name, const Histogram& latency, 
 }
 
 void StepReporter::AddSeconds(const ScopeSums& cluster) {
-  if (!stats_.percentiles().keeps_seconds()) {
+  const bool too_long = stats_.shape().one_pass && cluster.measured_ns > kMaxDistributionSeconds * kNsPerSecond;
+  if (!stats_.percentiles().keeps_seconds() || too_long) {
     run_.notes.Add("seconds", absl::StrCat(StepName(),
                                            ": how the latencies of each second are distributed is left out: "
                                            "a step is longer than ",
@@ -564,7 +575,8 @@ void StepReporter::AddFairness() {
 }
 
 void StepReporter::AddTrend(const ScopeSums& cluster) {
-  if (!cluster_rows_reported_) return;
+  // In a pass, threads end one by one.
+  if (!cluster_rows_reported_ || stats_.shape().one_pass) return;
   SecondSeries series;
   series.Merge(cluster.series);
   series.Merge(reads_series_);

@@ -174,7 +174,7 @@ MeasuredPart StepStats::MeasuredPartOf(uint32_t host, const HostFacts& facts, co
   measured.start_ns = HostMeasuredStartNs(host);
   if (!part.done()) {
     measured.measured_ns = part.covered_ns();
-  } else if (part.stopped().empty()) {
+  } else if (part.stopped().empty() && !shape_.one_pass) {
     measured.measured_ns = shape_.duration_ns;
   } else {
     for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
@@ -185,6 +185,17 @@ MeasuredPart StepStats::MeasuredPartOf(uint32_t host, const HostFacts& facts, co
     if (measured.measured_ns == 0) measured.measured_ns = part.covered_ns();
   }
   return measured;
+}
+
+int64_t StepStats::LengthNs(uint32_t host, const HostFacts& facts, const HostStep& part) const {
+  return shape_.one_pass ? MeasuredPartOf(host, facts, part, StepPhase::kOver).measured_ns : shape_.duration_ns;
+}
+
+int64_t StepStats::CoveredNs() const {
+  if (!shape_.one_pass) return shape_.duration_ns;
+  int64_t covered_ns = 0;
+  for (const auto& [number, part] : hosts_) covered_ns = std::max(covered_ns, part.covered_ns());
+  return covered_ns;
 }
 
 std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm) const {

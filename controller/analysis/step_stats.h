@@ -191,6 +191,11 @@ class StepStats {
   // an order.
   bool LeftEarly(const HostFacts& facts, const HostStep& part, StepPhase phase) const;
 
+  // How long the step lasts on a host: as asked, or where it ends with a pass, to the host's last operation.
+  int64_t LengthNs(uint32_t host, const HostFacts& facts, const HostStep& part) const;
+  // How long the step lasts, as asked, or where it ends with a pass, as far as frames have come from any host.
+  int64_t CoveredNs() const;
+
   uint32_t index() const { return index_; }
   // Operations of the step that this version knows: the first one, and the others up to one that it does not know.
   uint32_t operations() const { return KnownOperations(step_); }

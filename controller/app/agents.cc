@@ -96,8 +96,9 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
 }
 
 std::optional<Failure> LaunchedAgents::Describe(const std::vector<std::vector<std::string>>& directories,
-                                                int64_t timeout_ns, const std::string& interrupted) {
-  fleet_->DescribeAll(directories, timeout_ns);
+                                                int64_t timeout_ns, const std::string& interrupted,
+                                                const std::vector<std::vector<std::string>>& files) {
+  fleet_->DescribeAll(directories, timeout_ns, files);
   if (auto failure = Interrupted(interrupted)) return failure;
   LabelHosts(fleet_->hosts());
   return std::nullopt;

@@ -82,9 +82,11 @@ class LaunchedAgents {
   // Hosts whose agent did not start beside others that did: they are not in the fleet.
   const std::vector<HostFailure>& not_started() const { return not_started_; }
 
-  // Asks every host about its directories, and gives it its label; fails only after an interrupt.
+  // Asks every host about its directories and files, and gives it its label; fails only after an interrupt. `files`:
+  // empty where hosts have none to ask about.
   std::optional<Failure> Describe(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns,
-                                  const std::string& interrupted);
+                                  const std::string& interrupted,
+                                  const std::vector<std::vector<std::string>>& files = {});
   // Asks the agent at `address` over a connection of its own, waiting for at most `timeout_ns`.
   absl::StatusOr<v1::HostDescription> Ask(const std::string& address, int64_t timeout_ns) const;
 

@@ -15,6 +15,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
+#include "controller/app/file_checks.h"
 #include "controller/app/planned_run.h"
 #include "controller/live/views.h"
 #include "controller/plan/placement.h"
@@ -24,6 +25,7 @@
 #include "controller/plan/sweep.h"
 #include "controller/render/plain_text.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/used_files.h"
 #include "controller/run/preparation.h"
 #include "controller/run/run_records.h"
 
@@ -58,6 +60,10 @@ class LogRun final : public PlannedRun {
     std::vector<AgentPlace> places;
     for (size_t i = 0; i < workloads_.size(); ++i) {
       places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(static_cast<int>(i)).address(), {}});
+      if (UsesPaths(workloads_[i])) {
+        places.back().roots = RootsOfFiles(workloads_[i]);
+        continue;
+      }
       for (const std::string& directory : DirsOf(workloads_[i])) {
         places.back().roots.push_back({directory, DirectoryOption(workloads_[i])});
       }
@@ -65,15 +71,49 @@ class LogRun final : public PlannedRun {
     return places;
   }
 
+  // Whether the run starts its agent on this machine.
+  bool StartsChild() const {
+    return plan_.hosts().empty() && &access_.launch.kind(/*hosts_named=*/false) == &kChildLauncher;
+  }
+
+  std::vector<std::string> AgentOptions() const override {
+    return UsesPaths(plan_.workload()) && StartsChild() ? PermissionsOfFiles(plan_) : std::vector<std::string>{};
+  }
+
+  std::vector<std::vector<std::string>> Directories(const std::vector<AgentPlace>& /*places*/) const override {
+    std::vector<std::vector<std::string>> directories;
+    for (const v1::LogWorkload& workload : workloads_) directories.push_back(DirsOf(workload));
+    return directories;
+  }
+
+  std::vector<std::vector<std::string>> Files() const override {
+    std::vector<std::vector<std::string>> files;
+    if (!UsesPaths(plan_.workload())) return files;
+    for (const v1::LogWorkload& workload : workloads_) files.push_back(UsedFiles(workload));
+    return files;
+  }
+
   std::optional<Failure> Check() override {
+    files_.resize(workloads_.size());
     for (const auto& host : fleet().hosts()) {
+      if (host->description.ok()) {
+        auto& described = *host->description->mutable_files();
+        files_[host->index].assign(described.begin(), described.end());
+      }
       host->directories = DirsOf(workloads_[host->index]).size();
       if (how_.turn != nullptr && !how_.turn->beside_id.empty() && host->description.ok() &&
           host->description->holder().run_id() == how_.turn->beside_id) {
         host->description->clear_holder();
       }
     }
+    // What is wrong with a file says more than what follows from it for its directory.
+    const bool all_described =
+        std::ranges::all_of(fleet().hosts(), [](const auto& host) { return host->description.ok(); });
+    auto of_files = all_described ? CheckFiles(plan_, fleet().hosts(), files_, StartsChild()) : std::nullopt;
+    if (of_files) return of_files;
     if (auto failure = CheckHosts(fleet().hosts(), workloads_, BlockSizesOf(plan_))) return failure;
+    // The journal has the files in the plan.
+    for (const auto& host : fleet().hosts()) host->description->clear_files();
     if (auto failure = CheckPlanCaps(fleet().hosts(), plan_, how_.turn)) return failure;
     for (const v1::TestPlan& later : how_.later) {
       if (auto failure = CheckPlanCaps(fleet().hosts(), later)) return failure;
@@ -134,9 +174,11 @@ class LogRun final : public PlannedRun {
     return analyzer.NextStep();
   }
 
-  void DryRun() override {
+  // Shows what the run would make and write to prepare.
+  void ShowPreparing() {
     uint64_t total_bytes = 0;
-    std::vector<std::vector<std::string>> rows = {{"host", "directory", "QMs", "files", "bytes"}};
+    const bool files = UsesFiles(plan_.workload());
+    std::vector<std::vector<std::string>> rows = {{"host", "directory", files ? "threads" : "QMs", "files", "bytes"}};
     for (const auto& host : fleet().hosts()) {
       for (const HostBytes& bytes : BytesOf(workloads_[host->index])) {
         total_bytes += bytes.bytes;
@@ -145,15 +187,24 @@ class LogRun final : public PlannedRun {
       }
     }
     for (const std::string& text : AlignColumns(rows, "llrrr")) console_.out << text << '\n';
-    console_.out << "Each run makes and removes plimsoll-<run id>/<host>/qm<N>/active/ below these directories.\n"
+    console_.out << "Each run makes and removes plimsoll-<run id>/<host>/" << (files ? "files/" : "qm<N>/active/")
+                 << " below these directories.\n"
                  << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
+  }
+
+  void DryRun() override {
+    if (!UsesPaths(plan_.workload())) {
+      ShowPreparing();
+    } else {
+      for (const std::string& text : DescribeFiles(plan_, fleet().hosts(), files_)) console_.out << text << '\n';
+    }
     if (!ListsSteps(plan_)) {
       console_.out << "a search of at most " << FormatDuration(WritingTimeOf(plan_).ns) << ". Nothing was touched."
                    << std::endl;
       return;
     }
     console_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
-                 << FormatDuration(plan_.duration_ns())
+                 << (plan_.workload().one_pass() ? "one pass, at most " : "") << FormatDuration(plan_.duration_ns())
                  << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                            : "")
                  << RoundsText(plan_) << ". Nothing was touched." << std::endl;
@@ -164,7 +215,10 @@ class LogRun final : public PlannedRun {
   }
 
   std::vector<std::string> KeptFiles() const override {
-    if (!plan_.keep_files()) return {};
+    if (plan_.workload().create()) {
+      return {SanitizeForTerminal(absl::StrCat("Files created and kept: ", ShortenFiles(workloads_.front())))};
+    }
+    if (!plan_.keep_files() || UsesPaths(plan_.workload())) return {};
     std::map<std::string, std::vector<std::string>> hosts;
     for (const auto& host : fleet().hosts()) {
       for (const std::string& dir : DirsOf(workloads_[host->index])) hosts[dir].push_back(host->address);
@@ -201,6 +255,8 @@ class LogRun final : public PlannedRun {
 
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
+  // By host, as the agents described them; none where the plan names no paths.
+  std::vector<HostFiles> files_;
 };
 
 // Makes each step as long as so many of it.

@@ -168,18 +168,22 @@ int PlannedRun::Fail(const Failure& failure) {
 std::optional<Failure> PlannedRun::Connect() {
   const std::vector<AgentPlace> places = Places();
   const std::string interrupted = absl::StrCat("interrupted: ", kind_.interrupted);
-  if (auto failure = agents_.Launch(
-          access_, places, how_.dry_run ? std::vector<std::string>{kKeepLeftovers} : std::vector<std::string>{},
-          plan_.max_slew_ppm(), interrupted))
-    return failure;
+  std::vector<std::string> options = AgentOptions();
+  options.insert(options.end(), how_.agent_options.begin(), how_.agent_options.end());
+  if (how_.dry_run) options.emplace_back(kKeepLeftovers);
+  if (auto failure = agents_.Launch(access_, places, options, plan_.max_slew_ppm(), interrupted)) return failure;
   if (!agents_.not_started().empty()) return AsFailure(agents_.not_started());
+  if (auto failure = agents_.Describe(Directories(places), DescribeTimeoutNs(), interrupted, Files())) return failure;
+  return Check();
+}
+
+std::vector<std::vector<std::string>> PlannedRun::Directories(const std::vector<AgentPlace>& places) const {
   std::vector<std::vector<std::string>> directories;
   for (const AgentPlace& place : places) {
     directories.emplace_back();
     for (const AgentRoot& root : place.roots) directories.back().push_back(root.path);
   }
-  if (auto failure = agents_.Describe(directories, DescribeTimeoutNs(), interrupted)) return failure;
-  return Check();
+  return directories;
 }
 
 void PlannedRun::EndAgents() {

@@ -34,8 +34,13 @@ class PlannedRun {
   PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access, Console& console, const RunSurroundings& around,
              EventQueue& events, const Kind& kind, const std::string& run_id, const std::string& beside_key = "");
 
-  // The agents that the plan needs, by host, and their directories.
+  // The agents that the plan needs, by host, and the directories below which those that are started may write.
   virtual std::vector<AgentPlace> Places() const = 0;
+  // Options of agents that are started, beside their roots.
+  virtual std::vector<std::string> AgentOptions() const { return {}; }
+  // By host, what it is asked about: directories, and files of a plan that names paths. The places are those of Places.
+  virtual std::vector<std::vector<std::string>> Directories(const std::vector<AgentPlace>& places) const;
+  virtual std::vector<std::vector<std::string>> Files() const { return {}; }
   // How long the hosts may take to describe themselves.
   virtual int64_t DescribeTimeoutNs() const { return plan_.lease_ns(); }
   // What is wrong with the hosts, which have described themselves.

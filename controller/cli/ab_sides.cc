@@ -136,6 +136,12 @@ absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
         "with "
         "`plimsoll run`");
   }
+  if (plan.workload().create()) {
+    return absl::InvalidArgumentError(
+        "ab takes no plan with --create, which fills files once, and rounds measure each side several times: create "
+        "the "
+        "files with `plimsoll run`, and compare what comes later");
+  }
   const auto several = [](const v1::LogWorkload& workload) { return DirsOf(workload).size() > 1; };
   if (std::ranges::none_of(EffectiveWorkloads(plan), several)) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -55,6 +55,12 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     }
     words.emplace_back("--help");
   }
+  if (const size_t name = ColorWords(words); name < words.size() && line.own_words.contains(words[name])) {
+    const auto behind = words.begin() + static_cast<std::ptrdiff_t>(name) + 1;
+    const std::vector<std::string> others = line.own_words.at(words[name])({behind, words.end()});
+    words.erase(behind, words.end());
+    words.insert(words.end(), others.begin(), others.end());
+  }
   absl::StatusOr<std::vector<std::string>> prepared = PrepareWords(app, std::move(words));
   if (!prepared.ok()) return PrintError(line, prepared.status(), Exit::kWrong);
   try {
@@ -102,6 +108,8 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
                                      option.name, [&text] { text = "true"; }, option.help)
                                : app.add_option(option.name, text, option.help)->type_name(option.type);
       added->group("Agents");
+      // Its values are joined by line ends.
+      if (option.repeated) added->multi_option_policy(CLI::MultiOptionPolicy::Join)->type_size(1);
       if (!text.empty()) added->capture_default_str();
     }
   }

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ namespace plimsoll {
 struct CommandLine : Console {
   // The chosen command; returns its exit code.
   std::function<int()> action = nullptr;
+  // Commands with options that the parser cannot read, by name: takes the words behind the command's name, keeps its
+  // own, and returns those for the parser.
+  std::map<std::string, std::function<std::vector<std::string>(const std::vector<std::string>&)>> own_words = {};
 };
 
 // The status with "--<option>: " before its message.

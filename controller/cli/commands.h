@@ -25,15 +25,17 @@ void AddCleanCommand(CLI::App& app, CommandLine& line);
 void AddFsckCommand(CLI::App& app, CommandLine& line);
 // In mqldt's place: its options, its output.
 void AddMqldtCommand(CLI::App& app, CommandLine& line);
+// In xdisk's place: its options, its output.
+void AddXdiskCommand(CLI::App& app, CommandLine& line);
 void AddTlsCommand(CLI::App& app, CommandLine& line);
 // In the source of `hosts`, which asks agents in the same way.
 void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,    AddLimitCommand,   AddAcceptCommand, AddHaCommand,      AddHostsCommand,
-    AddReportCommand, AddCompareCommand, AddAbCommand,     AddExportCommand,  AddPlanCommand,
-    AddCleanCommand,  AddFsckCommand,    AddTlsCommand,    AddStorageCommand, AddMqldtCommand,
+    AddRunCommand,     AddLimitCommand,   AddAcceptCommand, AddHaCommand,    AddHostsCommand, AddReportCommand,
+    AddCompareCommand, AddAbCommand,      AddExportCommand, AddPlanCommand,  AddCleanCommand, AddFsckCommand,
+    AddTlsCommand,     AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
 };
 
 }  // namespace plimsoll

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <ostream>
-#include <streambuf>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "controller/app/runs.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/translated_lines.h"
 #include "controller/live/live_feed.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -88,33 +88,6 @@ std::string InMqldtWords(const std::string& message, bool by_variables) {
                                        {"--dir", "MQLDT_DIRECTORY"},
                                        {"--csvFile", "MQLDT_CSVFILE"}});
 }
-
-// Passes each line on in mqldt's words, once it is complete.
-class MqldtWords : public std::streambuf {
- public:
-  MqldtWords(std::ostream& target, bool by_variables) : target_(target), by_variables_(by_variables) {}
-  ~MqldtWords() override { Pass(); }
-  MqldtWords(const MqldtWords&) = delete;
-  MqldtWords& operator=(const MqldtWords&) = delete;
-
- protected:
-  int_type overflow(int_type character) override {
-    if (traits_type::eq_int_type(character, traits_type::eof())) return traits_type::not_eof(character);
-    line_ += traits_type::to_char_type(character);
-    if (line_.back() == '\n') Pass();
-    return character;
-  }
-
- private:
-  void Pass() {
-    target_ << InMqldtWords(line_, by_variables_) << std::flush;
-    line_.clear();
-  }
-
-  std::ostream& target_;
-  const bool by_variables_;
-  std::string line_;
-};
 
 // A whole number in mqldt's own units; `unit` such as "bytes". Takes no sign: the parser would wrap it.
 CLI::Validator WholeNumber(uint64_t least, uint64_t most, const std::string& unit) {
@@ -252,7 +225,8 @@ absl::Status KeepCsv(const MqldtOptions& options, const v1::Report& report) {
 
 // One run of mqldt. `shown` takes what mqldt itself shows; its errors take what can go wrong.
 int Measure(const MqldtFlags& flags, CommandLine& shown) {
-  MqldtWords words(shown.err, flags.by_variables);
+  TranslatedLines words(shown.err,
+                        [&flags](const std::string& line) { return InMqldtWords(line, flags.by_variables); });
   std::ostream errors(&words);
   Console line{shown.out, errors, shown.color_out, shown.color_err, shown.output_failed};
   MqldtOptions options = flags.options;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/command_line/command_line.h"
 #include "common/files.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -139,8 +140,8 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
   // Each has its files on two hosts.
   if (HasPlacement(plan)) qms = static_cast<uint64_t>(plan.placement_size());
   const auto hosts = static_cast<uint64_t>(plan.hosts_size());
-  const std::string who =
-      absl::StrCat(hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ", Counted(qms, "queue manager"), ", ");
+  const std::string who = absl::StrCat(hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ",
+                                       Counted(qms, UsesFiles(plan.workload()) ? "thread" : "queue manager"), ", ");
   const WritingTime time = WritingTimeOf(plan);
   return absl::StrCat(who, ListsSteps(plan) ? Counted(ExpandSteps(plan).size(), "step") + ", " : "",
                       time.at_most ? "at most " : "", FormatDuration(time.ns), " of writing");

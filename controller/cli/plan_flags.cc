@@ -8,11 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files.h"
+#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/cli/command.h"
+#include "controller/plan/files_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/sweep.h"
+#include "controller/report/used_files.h"
 
 namespace plimsoll {
 namespace {
@@ -65,6 +68,8 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
   for (const FieldDescriptor& field : FieldsOf(message)) {
     const v1::FieldRule& rule = RuleOf(field);
     if (rule.flag().empty() || (kind_ == RunKind::kHa && rule.run_only())) continue;
+    // The parts of an acceptance write logs.
+    if (kind_ == RunKind::kAccept && IsFilesField(field)) continue;
     // Each part of an acceptance removes its files.
     if (kind_ == RunKind::kAccept &&
         &field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kKeepFilesFieldNumber)) {
@@ -87,6 +92,13 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
     }
     option->group(group);
     flags_.push_back({&field, option});
+    if (field.containing_type() != v1::LogWorkload::descriptor() ||
+        field.number() != v1::LogWorkload::kFilesFieldNumber) {
+      continue;
+    }
+    files_from_ = AddTextOption(app, "--files-from", "File with the names for --files, one per line", false)
+                      ->type_name("FILE")
+                      ->group(group);
   }
 }
 
@@ -106,6 +118,12 @@ absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
   if (given(workload, v1::LogWorkload::kDirFieldNumber) && given(workload, v1::LogWorkload::kQmDirsFieldNumber)) {
     return absl::InvalidArgumentError(
         "--dir and --qm-dirs are both given: name one directory for all queue managers, or one for each");
+  }
+  if (files_from_ != nullptr && files_from_->count() > 0) {
+    if (given(workload, v1::LogWorkload::kFilesFieldNumber)) {
+      return absl::InvalidArgumentError("--files and --files-from are both given: name the files with one of them");
+    }
+    PLIMSOLL_RETURN_IF_ERROR(ApplyFilesFrom(plan));
   }
   for (const Flag& flag : flags_) {
     if (flag.option->count() == 0) continue;
@@ -137,6 +155,12 @@ const FieldDescriptor* FindPlanOption(const std::string& name) {
 
 namespace {
 
+// The directory that a plan has from its files by their paths is not that of other files.
+void ForgetDirectoryOfFiles(v1::TestPlan& plan) {
+  v1::LogWorkload& workload = *plan.mutable_workload();
+  if (UsesPaths(workload) && workload.dir() == DirectoryOfPath(workload.files(0))) workload.clear_dir();
+}
+
 // --dir stands in place of all directories that a plan has, --qm-dirs of the one. As many queue managers remain.
 void ReplaceDirectories(const FieldDescriptor& field, v1::TestPlan& plan) {
   const auto replace = [&field](v1::LogWorkload& workload, bool own) {
@@ -165,6 +189,7 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
   Message& message = section == nullptr ? plan : *plan.GetReflection()->MutableMessage(&plan, section);
   const FieldDescriptor* const list = SweptListOf(field);
   const bool listed = text.find(',') != std::string::npos;
+  if (in_workload && field.number() == v1::LogWorkload::kFilesFieldNumber) ForgetDirectoryOfFiles(plan);
   const absl::Status status = list == nullptr
                                   ? SetFromText(field, text, message)
                                   : SetWorkloadValues(field, listed ? SplitList(*list, text) : std::vector{text}, plan);
@@ -189,6 +214,22 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
     if (!host.has_workload()) continue;
     v1::LogWorkload& own = *host.mutable_workload();
     own.GetReflection()->ClearField(&own, &field);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanFlags::ApplyFilesFrom(v1::TestPlan& plan) const {
+  constexpr char kOption[] = "files-from";
+  const std::string& path = files_from_->results().back();
+  const auto text = ReadFile(path, kMaxFilesText, FileKind::kAny);
+  if (!text.ok()) return WithOption(kOption, text.status());
+  const auto names = ReadFileNames(*text, path);
+  if (!names.ok()) return WithOption(kOption, names.status());
+  ForgetDirectoryOfFiles(plan);
+  plan.mutable_workload()->clear_files();
+  for (const std::string& name : *names) plan.mutable_workload()->add_files(name);
+  for (v1::HostSpec& host : *plan.mutable_hosts()) {
+    if (host.has_workload()) host.mutable_workload()->clear_files();
   }
   return absl::OkStatus();
 }

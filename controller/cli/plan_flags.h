@@ -14,9 +14,10 @@
 
 namespace plimsoll {
 
-// One option for every field of a plan whose rule names one, with its other spellings, and --hosts and --hosts-file.
-// For a drill: those of its section, and those of a run that have a meaning for it; the pairs name the hosts. For a
-// search: those of its section, too. For an acceptance: those of its section and of a search.
+// One option for every field of a plan whose rule names one, with its other spellings, --hosts and --hosts-file, and
+// for a run and a search --files-from. For a drill: those of its section, and those of a run that have a meaning for
+// it; the pairs name the hosts. For a search: those of its section, too. For an acceptance: those of its section and of
+// a search.
 //
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {
@@ -37,6 +38,8 @@ class PlanFlags {
 
   void AddFlags(const google::protobuf::Descriptor& message, const std::string& group, CLI::App& app);
   absl::Status ApplyHosts(v1::TestPlan& plan) const;
+  // The names in the file of --files-from.
+  absl::Status ApplyFilesFrom(v1::TestPlan& plan) const;
 
   const RunKind kind_;
   // Values of options whose value may be left out; the parser keeps their addresses.
@@ -45,6 +48,8 @@ class PlanFlags {
   // Null for a drill.
   const CLI::Option* hosts_ = nullptr;
   const CLI::Option* hosts_file_ = nullptr;
+  // Null where the command has no --files.
+  const CLI::Option* files_from_ = nullptr;
 };
 
 // INVALID_ARGUMENT where the plan of that file is for another command than that of `kind`, which is named.

@@ -3,7 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "common/protocol.h"
 #include "common/status_macros.h"
+#include "controller/app/file_checks.h"
 #include "controller/app/runs.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
@@ -38,6 +40,12 @@ void MakeDirectoriesAbsolute(v1::LogWorkload& workload, PlanPlaces& places) {
     if (!absolute.ok()) return places.AddProblem(std::string(absolute.status().message()), key);
     dir = *absolute;
   };
+  // Paths stay as they are written: links in them are for the agent to refuse.
+  if (UsesPaths(workload)) {
+    const absl::Status found = CheckLocalDirectoriesOf(workload);
+    if (!found.ok()) places.AddProblem(std::string(found.message()), "workload.files");
+    return;
+  }
   if (workload.has_dir()) make_absolute("--dir", "workload.dir", *workload.mutable_dir());
   for (std::string& dir : *workload.mutable_qm_dirs()) make_absolute("--qm-dirs", "workload.qm_dirs", dir);
 }
@@ -142,7 +150,8 @@ void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& arou
   command->footer(
       "Examples:\n"
       "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"
-      "  plimsoll run --hosts node[1-4] --dir /mnt/mqlog --qm 3 --require 'p99<10ms'");
+      "  plimsoll run --hosts node[1-4] --dir /mnt/mqlog --qm 3 --require 'p99<10ms'\n"
+      "  plimsoll run --dir /mnt/mqdata --files F... --qm 8 --access random --read-percent 50");
 }
 
 }  // namespace plimsoll

@@ -23,6 +23,7 @@
 #include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
+#include "controller/report/used_files.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
@@ -89,6 +90,13 @@ std::string BlockOrder(const v1::Report& report) {
                   report.plan().access() == v1::ACCESS_RANDOM ? v1::ACCESS_RANDOM : v1::ACCESS_SEQUENTIAL);
 }
 
+// What is written: the logs of queue managers, or named files, and how often.
+std::string WhatIsUsed(const v1::Report& report) {
+  const v1::LogWorkload& workload = report.plan().workload();
+  if (!UsesFiles(workload)) return "logs";
+  return workload.create() ? "new files" : workload.one_pass() ? "named files, one pass" : "named files";
+}
+
 // Value of an option that the plan does not give. Versions without reads only wrote, one block after the other.
 std::string NotGiven(const FieldDescriptor& field, const v1::Report& report) {
   if (field.number() == v1::TestPlan::kReadPercentFieldNumber) return ReadPercent(report);
@@ -146,6 +154,9 @@ const std::vector<RunFact>& DecisiveFacts() {
                   "reads and writes take turns, so that each has less time the more the other has", ReadPercent)),
       SetBy({"access"}, OfRun("order of blocks (--access)",
                               "the same storage is faster or slower where blocks come in another order", BlockOrder)),
+      SetBy({"files", "create", "one-pass"},
+            OfRun("files or logs (--files, --create, --one-pass)",
+                  "a new block takes another path than one that was written before", WhatIsUsed)),
       SetBy({"direct"}, OfHosts("O_DIRECT in effect", "with the page cache in between it is not the same path",
                                 [](const v1::HostReport& host) { return host.mount().direct() ? "yes" : "no"; })),
       SetBy({"rate"}, OfHosts("pace", "in an open loop IO/s is the target, in a closed loop it is measured",
@@ -178,6 +189,9 @@ const std::vector<RunFact>& LoadFacts() {
                     })),
       SetBy({"delay"}, OfHosts("--delay", "pauses lower IO/s on the same storage",
                                [](const v1::HostReport& host) { return FormatDuration(host.workload().delay_ns()); })),
+      SetBy({"pause-percent"},
+            OfRun("pause in percent (--pause-percent)", "pauses lower IO/s on the same storage",
+                  [](const v1::Report& report) { return absl::StrCat(report.plan().workload().pause_percent()); })),
   };
   return facts;
 }
@@ -210,6 +224,7 @@ const std::vector<RunFact>& AllFacts() {
                 [](const v1::HostReport& host) { return SharedMountOptions(host.mount().mount_options()); }),
         OfHosts("open flags", "", [](const v1::HostReport& host) { return host.mount().open_flags(); }),
         OfRun("writers", "", Writers),
+        OfHosts("files", "", [](const v1::HostReport& host) { return ShortenFiles(host.workload()); }),
         OfHosts("hosts", "", [](const v1::HostReport& host) { return host.label(); }),
         OfHosts("kernel", "", [](const v1::HostReport& host) { return host.kernel(); }),
         OfHosts(

@@ -125,11 +125,13 @@ void Fleet::AbsorbProbes(Host& host, const v1::ProbeBatch& probes) {
   host.worst_round_trip_ns = *worst_of_best_half;
 }
 
-void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns) {
+void Fleet::DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns,
+                        const std::vector<std::vector<std::string>>& files) {
   for (auto& host : hosts_) {
     host->described = false;
     v1::DescribeRequest request;
     for (const std::string& directory : directories[host->index]) request.add_directories(directory);
+    if (!files.empty()) request.mutable_files()->Assign(files[host->index].begin(), files[host->index].end());
     host->client->Describe(std::move(request), timeout_ns);
   }
   AwaitDescriptions(timeout_ns);

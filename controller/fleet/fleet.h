@@ -89,7 +89,9 @@ class Fleet {
   void FindQueueManagers(int64_t timeout_ns);
   // Asks every host for its facts, waiting at most `timeout_ns`. What failed is in Host::description.
   // Returns early on an interrupt.
-  void DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns);
+  // `files[i]` are the files that host i is asked about, too; empty: none are asked about.
+  void DescribeAll(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns,
+                   const std::vector<std::vector<std::string>>& files = {});
   // Asks every host for the run directories in `directory`, waiting at most `timeout_ns`; otherwise as DescribeAll.
   void ListRunDirectories(const std::string& directory, int64_t timeout_ns);
   // A burst of probes to every host that is not lost, waiting for all answers, at most `timeout_ns`.

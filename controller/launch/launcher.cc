@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/text.h"
 #include "controller/run/process.h"
 
@@ -83,11 +84,21 @@ const LauncherKind& LaunchOptions::kind(bool hosts_named) const {
   return hosts_named || named.needs_hosts || named.supplies_hosts ? named : kChildLauncher;
 }
 
+std::vector<std::string> LaunchOptions::Values(const LaunchOption& option) const {
+  const std::string text = Value(option);
+  if (text.empty()) return {};
+  return absl::StrSplit(text, '\n');
+}
+
 std::string LaunchOptions::OnCommandLine() const {
   if (!kind().starts_agents()) return "";
   std::string text = absl::StrCat(" --launch ", how);
   for (const LaunchOption& option : kind().options) {
     if (!Given(option)) continue;
+    if (option.repeated) {
+      for (const std::string& value : Values(option)) absl::StrAppend(&text, " ", option.name, "=", ShellQuoted(value));
+      continue;
+    }
     absl::StrAppend(&text, " ", option.name);
     if (option.type != nullptr) absl::StrAppend(&text, " ", ShellQuoted(Value(option)));
   }

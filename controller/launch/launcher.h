@@ -28,16 +28,20 @@ struct LaunchOption {
   const char* type;
   const char* help;
   const char* preset = "";
+  // It may be given several times; Values has them.
+  bool repeated = false;
 };
 
 // What the command line says about the launch.
 struct LaunchOptions {
   // --launch: a name of kLaunchers.
   std::string how = "none";
-  // By the names of options.
+  // By the names of options; several values of one end with a line end each but the last.
   std::map<std::string, std::string> values = {};
 
   std::string Value(const LaunchOption& option) const;
+  // Values of an option that may be given several times, in their order.
+  std::vector<std::string> Values(const LaunchOption& option) const;
   bool Given(const LaunchOption& option) const { return Value(option) != option.preset; }
   // What a command for the same agents needs beside --hosts: " --launch ssh --no-copy", or nothing.
   std::string OnCommandLine() const;

@@ -45,7 +45,10 @@ constexpr LaunchOption kLaunchCache = {
     "Directory on the hosts in which the copy is cached (default: plimsoll in $XDG_CACHE_HOME or ~/.cache)"};
 constexpr LaunchOption kNoCopy = {"--no-copy", nullptr, "Do not copy the agent: every host must have it in its cache"};
 constexpr LaunchOption kLaunchClean = {"--launch-clean", nullptr, "Remove the agent from the hosts' caches at the end"};
-constexpr std::array kSshOptions = {kSshCommand, kLaunchAgent, kLaunchCache, kNoCopy, kLaunchClean};
+constexpr LaunchOption kAgentOption = {
+    "--agent-option", "OPTION",
+    "Option with which agents are started, such as --agent-option=--allow-kept; repeat for several", "", true};
+constexpr std::array kSshOptions = {kSshCommand, kLaunchAgent, kLaunchCache, kNoCopy, kLaunchClean, kAgentOption};
 
 absl::Status CheckSshOptions(const LaunchOptions& options) {
   if (options.Value(kSshCommand).empty()) {
@@ -55,6 +58,12 @@ absl::Status CheckSshOptions(const LaunchOptions& options) {
   if (!cache.empty() && cache.front() != '/') {
     return absl::InvalidArgumentError(
         absl::StrCat("--launch-cache ", cache, " is not an absolute path: it is a directory on the hosts"));
+  }
+  for (const std::string& option : options.Values(kAgentOption)) {
+    if (option.size() > 2 && option.starts_with("--")) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--agent-option ", Quoted(option),
+                                                   " is not an option of plimsoll-agent, with its value after '=': "
+                                                   "write --agent-option=--allow-kept"));
   }
   if (options.Given(kNoCopy) && options.Given(kLaunchAgent)) {
     return absl::InvalidArgumentError("--launch-agent names an agent to copy, and --no-copy forbids it: drop one");
@@ -228,6 +237,8 @@ std::vector<HostFailure> SshLauncher::Launch(const std::vector<AgentPlace>& plac
         {place.address, Exit::kWrong, absl::StrCat(place.address, ": --launch ssh takes names of hosts, not sockets")});
   }
   if (!failures.empty()) return failures;
+  std::vector<std::string> all_arguments = arguments;
+  for (std::string& option : options_.Values(kAgentOption)) all_arguments.push_back(std::move(option));
   next_report_ = clock_.Now() + kReportNs;
   // A host whose turn has not come when the user interrupts is not one to be ended.
   for (const AgentPlace& place : places) {
@@ -235,7 +246,7 @@ std::vector<HostFailure> SshLauncher::Launch(const std::vector<AgentPlace>& plac
     hosts_.push_back(std::make_unique<SshHost>(setup_, clock_, place.address,
                                                absl::StrCat(directory_, "/", hosts_.size(), ".sock"),
                                                absl::StrCat("/tmp/plimsoll-", RandomName())));
-    hosts_.back()->Start(place.roots, arguments);
+    hosts_.back()->Start(place.roots, all_arguments);
     ServeOnce(0, -1);
   }
   if (!ServeUntil({State::kReady, State::kEnded}, 1)) return failures;

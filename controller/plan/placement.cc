@@ -285,7 +285,8 @@ std::vector<PlanProblem> BlockProblems(const PlanKey& block, uint64_t block_byte
                                        const std::string& where) {
   std::vector<PlanProblem> problems;
   const std::string extent = FormatSize(workload.file_size_bytes());
-  if (block_bytes > workload.file_size_bytes()) {
+  // Sizes of files are checked with their threads.
+  if (!UsesFiles(workload) && block_bytes > workload.file_size_bytes()) {
     problems.emplace_back(block, " is larger than an extent of ", extent, where, ": use at most ", extent,
                           ", or a larger ", PlanKey("workload.file_size"));
   }

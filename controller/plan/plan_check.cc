@@ -14,6 +14,7 @@
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/criteria_check.h"
+#include "controller/plan/files_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
@@ -54,6 +55,7 @@ class Checker {
     for (const PlanProblem& problem : SweepProblems(plan_)) Add(problem);
     CheckMix();
     CheckAccess();
+    for (const PlanProblem& problem : FilesProblems(plan_)) Add(problem);
     if (problems_.size() > of_hosts) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
@@ -147,10 +149,12 @@ class Checker {
 
   void CheckWorkload(const Workload& workload, const std::string& where) {
     CheckDirs(workload, where);
-    CheckPrefix(workload.file_prefix(), where);
+    if (!UsesFiles(workload)) CheckPrefix(workload.file_prefix(), where);
     CheckArrival(workload, where);
     const uint64_t extent_bytes = workload.file_size_bytes();
-    if (workload.direct() != v1::DIRECT_MODE_OFF && extent_bytes % kExtentUnitBytes != 0) {
+    // Of a file that exists, whole blocks are used.
+    const bool exists = UsesPaths(workload) && !workload.create();
+    if (!exists && workload.direct() != v1::DIRECT_MODE_OFF && extent_bytes % kExtentUnitBytes != 0) {
       Add(PlanKey("workload.file_size"), " ", FormatSize(extent_bytes), where, " is not a multiple of ",
           FormatSize(kExtentUnitBytes), ": use ", FormatSize((extent_bytes / kExtentUnitBytes + 1) * kExtentUnitBytes),
           ", or ", PlanKey("workload.direct", "--direct off"));
@@ -354,9 +358,11 @@ std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
   std::vector<std::string> notes;
   std::set<std::string> unsynced;
   for (int host = 0; host < std::max(1, filled.hosts_size()); ++host) {
-    if (EffectiveWorkload(filled, host).sync() != v1::SYNC_MODE_NONE) continue;
+    // Reads have no sync.
+    if (EffectiveWorkload(filled, host).sync() != v1::SYNC_MODE_NONE || filled.read_percent() == kOnlyReads) continue;
     unsynced.insert(filled.hosts_size() == 0 ? "this machine" : filled.hosts(host).address());
   }
+  if (UsesFiles(filled.workload())) notes = FilesNotes(filled);
   if (!unsynced.empty()) {
     notes.push_back(absl::StrCat(PlanKey("workload.sync").text, " none on ", *unsynced.begin(),
                                  unsynced.size() > 1 ? absl::StrCat(" and ", unsynced.size() - 1, " more") : "",

@@ -16,6 +16,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
+#include "controller/plan/files_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_kinds.h"
@@ -83,6 +84,8 @@ void FillDefaults(v1::TestPlan& plan) {
   // A placement lists the queue managers itself.
   const bool gives_qm = plan.workload().has_qm();
   CountQmDirs(*plan.mutable_workload());
+  FillFiles(plan);
+  const v1::LogWorkload given = plan.workload();
   if (const auto mix = ParseSizeMix(plan.block_size_mix()); mix.ok()) {
     std::vector<std::string> shares;
     // Only a plain run takes a mix: CheckPlan refuses it for others.
@@ -94,6 +97,7 @@ void FillDefaults(v1::TestPlan& plan) {
     plan.set_block_size_mix(absl::StrJoin(shares, ","));
   }
   FillMessage(plan);
+  ForgetExtents(given, *plan.mutable_workload());
   SpellOutCriteria(plan);
   if (HasPlacement(plan) && !gives_qm) plan.mutable_workload()->clear_qm();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
@@ -123,7 +127,9 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
     }
     workload.MergeFrom(own);
   }
+  const v1::LogWorkload given = workload;
   FillMessage(workload);
+  ForgetExtents(given, workload);
   if (HasPlacement(plan)) PlaceQueueManagers(plan, static_cast<uint32_t>(host_index), workload);
   if (!workload.qm_dirs().empty()) workload.set_dir(workload.qm_dirs(0));
   return workload;
@@ -137,10 +143,13 @@ std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan) {
 
 bool MeasuresParts(const v1::TestPlan& plan) {
   if (plan.read_percent() == kOnlyReads) return false;
+  const auto syncs_after = [](v1::SyncMode sync) {
+    return SyncsAfterWrite(sync);
+  };
   const v1::SyncMode of_plan = plan.workload().sync();
-  if (plan.hosts().empty()) return of_plan == v1::SYNC_MODE_FDATASYNC;
-  return std::ranges::any_of(plan.hosts(), [of_plan](const v1::HostSpec& host) {
-    return (host.workload().has_sync() ? host.workload().sync() : of_plan) == v1::SYNC_MODE_FDATASYNC;
+  if (plan.hosts().empty()) return syncs_after(of_plan);
+  return std::ranges::any_of(plan.hosts(), [&](const v1::HostSpec& host) {
+    return syncs_after(host.workload().has_sync() ? host.workload().sync() : of_plan);
   });
 }
 

@@ -22,6 +22,8 @@ inline constexpr int64_t kUsualStallNs = 100 * kNsPerMs;
 // A placement fills in what its queue managers do not have of their own, and where the plan lists no hosts, those that
 // it names. An HA drill has criteria and a lease of its own by default, and the hosts of its pairs are added to those
 // listed. A search over the rate has random arrivals by default. An acceptance has a search.
+//
+// Files have names in place of NAME..., and none of the defaults of extents; see controller/plan/files_plan.h.
 void FillDefaults(v1::TestPlan& plan);
 
 // Whether one of the drill's faults makes a standby take over.
@@ -37,7 +39,8 @@ v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index);
 // That of each host in turn; of this machine where the plan has no hosts.
 std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan);
 
-// Whether a sync follows each write of some host (sync fdatasync), so that the two parts of a write are measured.
+// Whether a sync follows each write of some host (sync fdatasync or fsync), so that the two parts of a write are
+// measured.
 bool MeasuresParts(const v1::TestPlan& plan);
 
 // What a step holds of block_size_mix: its size_mix. INVALID_ARGUMENT, saying what is wrong.

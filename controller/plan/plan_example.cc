@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "controller/criteria/criteria.h"
+#include "controller/plan/files_plan.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
@@ -34,7 +35,10 @@ constexpr char kAcceptHead[] =
 // Text of the values, as a plan holds them.
 std::string ExampleValue(const FieldDescriptor& field) {
   const v1::FieldRule& rule = RuleOf(field);
-  const std::string& text = rule.default_value().empty() ? rule.example() : rule.default_value();
+  std::string text = rule.default_value().empty() ? rule.example() : rule.default_value();
+  // A choice and a switch without a default.
+  if (text.empty() && KindOf(field) == ValueKind::kEnum) text = EnumWords(*field.enum_type()).front();
+  if (text.empty() && KindOf(field) == ValueKind::kBool) text = "true";
   std::vector<std::string> values = field.is_repeated() ? SplitList(field, text) : std::vector<std::string>{text};
   if (KindOf(field) == ValueKind::kText) {
     for (std::string& value : values) value = YamlText(value);
@@ -42,9 +46,10 @@ std::string ExampleValue(const FieldDescriptor& field) {
   return field.is_repeated() ? absl::StrCat("[", absl::StrJoin(values, ", "), "]") : values.front();
 }
 
-// Stands in place of another key, which the example has: it is shown as a comment.
+// Stands in place of other keys, which the example has: it is shown as a comment.
 bool IsAlternative(const FieldDescriptor& field) {
-  return &field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kQmDirsFieldNumber) ||
+  return IsFilesField(field) ||
+         &field == v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kQmDirsFieldNumber) ||
          &field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeMixFieldNumber);
 }
 
@@ -58,7 +63,7 @@ class ExampleWriter {
   void Write(const Descriptor& message, int indent, bool in_list, bool brief) {
     bool first = true;
     for (const FieldDescriptor& field : FieldsOf(message)) {
-      if (brief && RuleOf(field).example().empty()) continue;
+      if (brief && (RuleOf(field).example().empty() || IsFilesField(field))) continue;
       if (RuleOf(field).section() && sections_.count(field.message_type()) == 0) continue;
       WriteField(field, indent, in_list && first, in_list);
       first = false;
@@ -198,6 +203,11 @@ reads and writes together, and an operation that was not issued counts among tho
 criteria are about the reads. Otherwise criteria are about the writes; `read_p99`, `read_max`, `read_iops`, `read_mbps` and so on name figures of the reads.
 Reads through the page cache (without O_DIRECT) may show the host's memory: no criterion passes then. Drills, acceptances and
 placements only write; blocks in random order have one size.
+
+**Files.** `files: [F...]` (`--files`) reads and writes files of any kind in place of the extents of a log, with `qm` threads on each host: files that the
+run makes and removes (plain names), or files and block devices that exist (absolute paths, which agents must allow). [files.md](files.md) has the
+rules: how threads share files, `create`, `one_pass`, `share`, and what an agent lets a plan open. `num_files`, `file_prefix` and `qm_dirs` have no meaning
+then, and the keys from `share` to `pause` have one only with `files`. A host's own workload cannot have them.
 
 **Sweeps.** In the plan's own workload, `rate` and `qm` may be lists: `rate: [0, 100, 200]`, or `--rate 0,100,200 --qm 1,2,4`. The run
 then has a step for each combination of block size, rate and number of queue managers. The block size changes least often, then the rate,

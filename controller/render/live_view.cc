@@ -33,14 +33,6 @@ std::string WholeSeconds(int64_t ns) {
   return absl::StrFormat("%d s", std::max<int64_t>(ns, 0) / kNsPerSecond);
 }
 
-// "18 s", "2 min 18 s", "1 h 02 min".
-std::string TimeLeft(int64_t ns) {
-  const int64_t seconds = std::max<int64_t>((ns + kNsPerSecond - 1) / kNsPerSecond, 0);
-  if (seconds < 60) return absl::StrCat(seconds, " s");
-  if (seconds < 3600) return absl::StrFormat("%d min %02d s", seconds / 60, seconds % 60);
-  return absl::StrFormat("%d h %02d min", seconds / 3600, seconds / 60 % 60);
-}
-
 // "12 of 30 s", "1 h 02 min of 8 h 00 min".
 std::string PartOf(int64_t ns, int64_t whole_ns) {
   constexpr int64_t kLongNs = 600 * kNsPerSecond;
@@ -300,7 +292,8 @@ void LiveDrawing::AddHeader() {
         {absl::StrCat(kGap, "warm-up ", PartOf(now_.elapsed_ns + now_.warmup_ns, now_.warmup_ns), " (not counted)"),
          LiveStyle::kUnsure});
   } else if (now_.elapsed_ns < now_.duration_ns) {
-    line.push_back({absl::StrCat(kGap, "measuring ", PartOf(now_.elapsed_ns, now_.duration_ns))});
+    line.push_back({now_.one_pass ? absl::StrCat(kGap, "measuring one pass, ", WholeSeconds(now_.elapsed_ns), " so far")
+                                  : absl::StrCat(kGap, "measuring ", PartOf(now_.elapsed_ns, now_.duration_ns))});
   } else {
     line.push_back({absl::StrCat(kGap, "waiting for the last ", AnyOperation(view_.read_percent), "s")});
   }
@@ -313,8 +306,10 @@ void LiveDrawing::AddHeader() {
 void LiveDrawing::AddBar() {
   const int64_t whole_ns = std::max<int64_t>(now_.warmup_ns + now_.duration_ns, 1);
   const int64_t done_ns = std::clamp<int64_t>(now_.elapsed_ns + now_.warmup_ns, 0, whole_ns);
-  std::string text;
-  if (now_.step != 0) {
+  // When a pass ends is not known.
+  const bool known = now_.step != 0 && !now_.one_pass;
+  std::string text = known || now_.step == 0 ? "" : "step ends when each block was taken once";
+  if (known) {
     text = absl::StrCat("step ends in ", TimeLeft(whole_ns - done_ns));
     if (now_.later_steps_ns > 0) {
       absl::StrAppend(&text, ", run ends in about ", TimeLeft(whole_ns - done_ns + now_.later_steps_ns));
@@ -322,7 +317,7 @@ void LiveDrawing::AddBar() {
     if (!view_.outlook.empty()) absl::StrAppend(&text, ", ", BudgetText(view_.left_ns - done_ns));
   }
   LiveLine line;
-  if (now_.step != 0 && width_ >= DisplayWidth(text) + 2 + kLeastBar) {
+  if (known && width_ >= DisplayWidth(text) + 2 + kLeastBar) {
     const size_t length = std::min(width_ - DisplayWidth(text) - 2, kMostBar);
     const auto full =
         static_cast<size_t>(static_cast<double>(length) * static_cast<double>(done_ns) / static_cast<double>(whole_ns));
@@ -567,10 +562,10 @@ std::string SecondLine(const LiveSnapshot& now, const LiveSecond& second, uint32
   const auto length = [](int64_t ns) {
     return ns % kNsPerSecond == 0 ? WholeSeconds(ns) : absl::StrFormat("%.1f s", static_cast<double>(ns) / 1e9);
   };
-  std::string line = absl::StrCat(StepText(now), kGap, second.warmup ? "warm-up " : "", length(second.end_ns), "/",
-                                  length(second.warmup ? now.warmup_ns : now.duration_ns), kGap, FormatRate(all.iops),
-                                  ReadsAndWrites(read_percent) ? " writes/s" : " IO/s", kGap,
-                                  FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(now, all), " ms");
+  const std::string whole = now.one_pass ? "" : "/" + length(second.warmup ? now.warmup_ns : now.duration_ns);
+  std::string line = absl::StrCat(StepText(now), kGap, second.warmup ? "warm-up " : "", length(second.end_ns), whole,
+                                  kGap, FormatRate(all.iops), ReadsAndWrites(read_percent) ? " writes/s" : " IO/s",
+                                  kGap, FormatThroughput(all.mb_per_second), " MB/s", kGap, Figures(now, all), " ms");
   if (!second.worst_host.empty()) {
     absl::StrAppend(&line, kGap, "worst ", ShortenNamesIn(SanitizeForTerminal(second.worst_host), LabelsOf(now), 24),
                     ": p99 ", LatencyText(second.worst.p99_ns), " max ", LatencyText(second.worst.max_ns));
@@ -582,7 +577,8 @@ std::string WaitingLine(const LiveSnapshot& now, uint32_t read_percent) {
   if (now.step == 0) return absl::StrCat("waiting", Troubles(now, read_percent));
   const int64_t passed_ns = now.elapsed_ns + now.warmup_ns;
   const std::string where =
-      passed_ns < 0 ? absl::StrCat("starts in ", TimeLeft(-passed_ns))
+      passed_ns < 0  ? absl::StrCat("starts in ", TimeLeft(-passed_ns))
+      : now.one_pass ? WholeSeconds(now.elapsed_ns)
       : now.elapsed_ns < 0
           ? absl::StrCat("warm-up ", WholeSeconds(passed_ns), "/", WholeSeconds(now.warmup_ns))
           : absl::StrCat(WholeSeconds(std::min(now.elapsed_ns, now.duration_ns)), "/", WholeSeconds(now.duration_ns));

@@ -501,4 +501,11 @@ std::vector<std::string> TextTable::Lines() const {
   return lines;
 }
 
+std::string TimeLeft(int64_t ns) {
+  const int64_t seconds = std::max<int64_t>((ns + kNsPerSecond - 1) / kNsPerSecond, 0);
+  if (seconds < 60) return absl::StrCat(seconds, " s");
+  if (seconds < 3600) return absl::StrFormat("%d min %02d s", seconds / 60, seconds % 60);
+  return absl::StrFormat("%d h %02d min", seconds / 3600, seconds / 60 % 60);
+}
+
 }  // namespace plimsoll

@@ -125,4 +125,7 @@ class TextTable {
   std::vector<Row> rows_;
 };
 
+// A time until something ends: "18 s", "2 min 18 s", "1 h 02 min".
+std::string TimeLeft(int64_t ns);
+
 }  // namespace plimsoll

@@ -18,6 +18,7 @@
 #include "controller/render/text.h"
 #include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/used_files.h"
 
 namespace plimsoll {
 namespace {
@@ -100,6 +101,32 @@ std::string Extents(const v1::LogWorkload& workload) {
                       FormatSize(workload.file_size_bytes()), ")");
 }
 
+std::string SizeOfFiles(const v1::LogWorkload& workload) {
+  if (!workload.has_file_size_bytes()) return "as found";
+  return absl::StrCat(FormatSizeForPeople(workload.file_size_bytes()), " (--file-size ",
+                      FormatSize(workload.file_size_bytes()), ")",
+                      UsesPaths(workload) && !workload.create() ? ", the first part of each" : "");
+}
+
+std::string ShareText(const v1::TestPlan& plan) {
+  if (plan.hosts_size() < 2) return "";
+  switch (plan.workload().share()) {
+    case v1::FILE_SHARE_RANGES:
+      return "ranges: all hosts share the files, and each thread has its own part";
+    case v1::FILE_SHARE_ALL:
+      return "all: each host uses all of the shared files";
+    default:
+      return "own: each host has files of its own";
+  }
+}
+
+// "random, each block once before any is taken again"; empty: in their order, again and again.
+std::string AccessText(const v1::TestPlan& plan) {
+  const bool random = plan.access() == v1::ACCESS_RANDOM;
+  if (plan.workload().one_pass()) return random ? "one pass in random order" : "one pass, each block once";
+  return random ? "random, each block once before any is taken again" : "";
+}
+
 // "; starts spread evenly"; empty for a run of a version that knew no other way.
 std::string Arrivals(const v1::LogWorkload& workload, const v1::TestPlan& plan) {
   switch (workload.arrival()) {
@@ -131,10 +158,13 @@ std::string Writes(const v1::HostReport& host, const v1::TestPlan& plan) {
   });
   text += HasPlacement(plan) ? absl::StrCat(", each QM at its own rate", Arrivals(workload, plan))
           : workload.rate_per_second() > 0
-              ? absl::StrCat(", ", Rates(workload, plan), " ", AnyOperation(plan.read_percent()), "s/s per QM",
-                             Arrivals(workload, plan))
-              : std::string(", one in flight per QM");
+              ? absl::StrCat(", ", Rates(workload, plan), " ", AnyOperation(plan.read_percent()), "s/s per ",
+                             UsesFiles(workload) ? "thread" : "QM", Arrivals(workload, plan))
+              : absl::StrCat(", one in flight per ", UsesFiles(workload) ? "thread" : "QM");
   if (workload.delay_ns() > 0) text += absl::StrCat(", ", FormatLength(workload.delay_ns()), " pause after each");
+  if (workload.pause_percent() > 0) {
+    text += absl::StrCat(", pause of ", workload.pause_percent(), " % of the mean latency after each");
+  }
   if (workload.cpu_load() > 0) text += absl::StrCat(", ", workload.cpu_load(), " busy threads per host");
   return text;
 }
@@ -163,7 +193,8 @@ std::string QueueManagers(const v1::Report& report) {
 }
 
 std::string Steps(const v1::TestPlan& plan) {
-  std::string text = absl::StrCat(FormatLength(plan.duration_ns()), " per step");
+  const bool pass = plan.workload().one_pass();
+  std::string text = absl::StrCat(pass ? "one pass, at most " : "", FormatLength(plan.duration_ns()), " per step");
   if (plan.warmup_ns() > 0) absl::StrAppend(&text, ", ", FormatLength(plan.warmup_ns()), " warm-up");
   if (plan.settle_ns() > 0) absl::StrAppend(&text, ", ", FormatLength(plan.settle_ns()), " to settle before the first");
   if (plan.until_steady_ns() > 0) {
@@ -196,19 +227,36 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   if (plan.read_percent() > 0) {
     rows.push_back({"Reads", "--read-percent", absl::StrCat(plan.read_percent(), " % of operations")});
   }
-  if (random) rows.push_back({"Access", "--access", "random, each block once before any is taken again"});
+  if (const std::string access = AccessText(plan); !access.empty()) {
+    const char* const pass = plan.workload().create() ? "--create" : "--one-pass";
+    rows.push_back({"Access", plan.workload().one_pass() ? pass : "--access", access});
+  }
+  if (UsesFiles(plan.workload())) {
+    rows.push_back({"Files", "--files", Common(report, kDiffers, [](const v1::HostReport& host) {
+                      return ShortenFiles(host.workload());
+                    })});
+    rows.push_back({"File size", "",
+                    Common(report, kDiffers, [](const v1::HostReport& host) { return SizeOfFiles(host.workload()); })});
+    rows.push_back({"Share", "--share", ShareText(plan)});
+  }
   const bool lists_dirs = std::any_of(report.hosts().begin(), report.hosts().end(),
                                       [](const auto& host) { return !host.workload().qm_dirs().empty(); });
   const std::string directories = Common(report, kDiffers, DirectoriesText);
-  if (!lists_dirs) {
+  if (UsesPaths(plan.workload())) {
+    // The directory is that of the first file.
+  } else if (!lists_dirs) {
     rows.push_back({"Directory", "--dir", directories});
   } else {
     rows.push_back({"Directories", HasPlacement(plan) ? "" : "--qm-dirs", directories});
   }
   rows.push_back({"File system", "", Common(report, kDiffers, MountOf), Text::kBelow});
-  rows.push_back({"Queue managers", "--qm", QueueManagers(report), plan.has_sweep() ? Text::kRow : Text::kNone});
-  rows.push_back({"Extents per QM", "--num-files",
-                  Common(report, kDiffers, [](const v1::HostReport& host) { return Extents(host.workload()); })});
+  if (UsesFiles(plan.workload())) {
+    rows.push_back({"Threads", "--qm", absl::StrCat(QueueManagers(report), "; qm1 is thread 1")});
+  } else {
+    rows.push_back({"Queue managers", "--qm", QueueManagers(report), plan.has_sweep() ? Text::kRow : Text::kNone});
+    rows.push_back({"Extents per QM", "--num-files",
+                    Common(report, kDiffers, [](const v1::HostReport& host) { return Extents(host.workload()); })});
+  }
   if (section != nullptr) section->options(plan, rows);
   if (steps) rows.push_back({"Duration", "--duration", Steps(plan)});
   rows.push_back({plan.read_percent() > 0 ? "Operations" : "Writes", Common(report, "--sync", SyncOption),

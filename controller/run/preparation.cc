@@ -81,13 +81,16 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
     const v1::LogWorkload& workload = workloads[host->index];
     for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
       const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
+      // Why the directory of files that exist is not described is said of the files.
+      if (UsesPaths(workload) && (!workload.create() || !directory.error().empty())) continue;
       if (!directory.error().empty()) {
         failure.lines.push_back(DirectoryInWords(host->label, directory.error(), DirectoryOption(workload)));
         continue;
       }
       const absl::Status fits = CheckFreeFiles(
           absl::StrCat(host->label, ": ", directory.path()), directory.total_files(), directory.free_files(),
-          FilesIn(workload, directory.path()), MinFreeFiles(workload, directory.total_files()));
+          FilesIn(workload, directory.path()), MinFreeFiles(workload, directory.total_files()),
+          UsesFiles(workload) ? "the number of --files" : "--num-files or the number of queue managers");
       if (!fits.ok()) failure.lines.emplace_back(fits.message());
       if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;
       for (const uint64_t block : block_sizes) {
@@ -217,22 +220,6 @@ std::string HolderInWords(const v1::SessionHolder& holder) {
   // Between the opening of its stream and its plan a session has no name.
   if (holder.run_id().empty()) return absl::StrCat("a session of ", holder.peer(), " that has just started");
   return absl::StrCat("run ", holder.run_id(), " of ", holder.peer());
-}
-
-std::vector<HostBytes> BytesOf(const v1::LogWorkload& workload) {
-  std::vector<HostBytes> all;
-  for (const std::string& dir : DirsOf(workload)) {
-    HostBytes& bytes = all.emplace_back();
-    bytes.directory = dir;
-    bytes.writers = WritersIn(workload, dir);
-    bytes.files = uint64_t{bytes.writers} * workload.num_files();
-    if (__builtin_mul_overflow(bytes.files, workload.file_size_bytes(), &bytes.bytes)) bytes.bytes = UINT64_MAX / 2;
-  }
-  return all;
-}
-
-std::string DirectoryOption(const v1::LogWorkload& workload) {
-  return workload.qm_dirs().empty() ? "--dir" : "";
 }
 
 namespace {
@@ -413,6 +400,8 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
   Failure failure{Exit::kWrong, {}};
   for (const SharedStorage& storage : FindSharedStorage(hosts)) {
     const uint64_t needed = NeededOn(storage, hosts, workloads);
+    // Files that exist take no more space.
+    if (needed == 0) continue;
     uint64_t free = UINT64_MAX;
     uint64_t kept = 0;
     std::vector<std::string> who;
@@ -435,9 +424,10 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
     failure.lines.push_back(absl::StrCat(
         absl::StrJoin(who, ", "), ": ", shared, " below ", absl::StrJoin(paths, ", "), " has ",
         FormatSizeForPeople(free), " free, the run needs ", FormatSizeForPeople(needed), " (", FormatCount(needed),
-        " bytes) and leaves ", FormatSizeForPeople(kept),
-        " free (--min-free): prepare fewer queue managers (--qm, placement), lower --num-files or --file-size, or free "
-        "space",
+        " bytes) and leaves ", FormatSizeForPeople(kept), " free (--min-free): ",
+        UsesFiles(workloads[storage.hosts.front()])
+            ? "name fewer files (--files), lower --file-size, or free space"
+            : "prepare fewer queue managers (--qm, placement), lower --num-files or --file-size, or free space",
         storage.guessed ? "; if these are different file systems, create a file of another size on one of them" : ""));
   }
   if (failure.lines.empty()) return std::nullopt;

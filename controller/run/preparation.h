@@ -31,7 +31,8 @@ struct HostBytes {
 // By directory, in the order of DirsOf.
 std::vector<HostBytes> BytesOf(const v1::LogWorkload& workload);
 
-// The option that gave a workload its directory, for DirectoryInWords; empty where the directories are several.
+// The option that gave a workload its directory, for DirectoryInWords: that of its files, where they gave it; empty
+// where the directories are several.
 std::string DirectoryOption(const v1::LogWorkload& workload);
 
 // A directory of a host: the host's index, and the directory's number in its description.

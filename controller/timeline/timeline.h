@@ -36,6 +36,8 @@ struct StepShape {
   int64_t stall_ns = 0;
   // Some queue manager has a target rate, so that callers felt response times.
   bool rated = false;
+  // A host's part ends with its last operation; duration_ns is only the limit (LogWorkload.one_pass).
+  bool one_pass = false;
 
   // Numbers of regular intervals are 0 ... measured_intervals() - 1, those of the warm-up -warmup_intervals() ... -1.
   int64_t measured_intervals() const { return (duration_ns + interval_ns - 1) / interval_ns; }

@@ -57,6 +57,7 @@ class Agent {
     auto sandbox = Sandbox::Create({directory_.path() + "/root"}, "fuzz-agent");
     Require(sandbox.ok(), "a sandbox over a fresh directory");
     sandbox_ = *std::move(sandbox);
+    files_ = *TargetFiles::Create(*sandbox_, {});
     before_ = LookAt(directory_.path());
     AgentService::Options options;
     options.clock = &clock_;
@@ -137,8 +138,13 @@ class Agent {
     for (std::string& directory : *request.mutable_directories()) {
       if (directory.starts_with('/')) directory.insert(0, directory_.path());
     }
-    v1::HostDescription description = DescribeHost("fuzz", "instance", *sandbox_, request, [] { return false; });
+    v1::HostDescription description =
+        DescribeHost("fuzz", "instance", *sandbox_, *files_, request, [] { return false; });
     Require(description.directories_size() == request.directories_size(), "a directory is missing");
+    for (const v1::FileDescription& file : description.files()) {
+      Require(!file.error().empty() && !file.write_error().empty(), "a file that no option allows",
+              [&] { return file.path(); });
+    }
     for (const v1::DirectoryDescription& directory : description.directories()) {
       const std::string root = directory_.path() + "/root";
       const bool below = directory.path() == root || directory.path().starts_with(root + "/");
@@ -149,6 +155,7 @@ class Agent {
 
   tests::TempDirectory directory_;
   std::unique_ptr<Sandbox> sandbox_;
+  std::unique_ptr<TargetFiles> files_;
   std::map<std::string, std::string> before_;
   const SystemClock clock_;
   std::unique_ptr<AgentService> service_;

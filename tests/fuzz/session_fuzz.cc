@@ -54,10 +54,14 @@ class Place {
     auto sandbox = Sandbox::Create({base_ + "/root"}, "fuzz-agent");
     Require(sandbox.ok(), "a sandbox over a fresh directory");
     sandbox_ = *std::move(sandbox);
+    auto targets = TargetFiles::Create(*sandbox_, {});
+    Require(targets.ok(), "an agent without permissions for files");
+    targets_ = *std::move(targets);
     before_ = LookAt(base_);
   }
 
   const Sandbox& sandbox() const { return *sandbox_; }
+  const TargetFiles& targets() const { return *targets_; }
   // Where a plan's absolute directory really lies.
   std::string Below(const std::string& dir) const { return dir.starts_with('/') ? base_ + dir : dir; }
 
@@ -79,6 +83,7 @@ class Place {
   tests::TempDirectory directory_;
   const std::string base_;
   std::unique_ptr<Sandbox> sandbox_;
+  std::unique_ptr<TargetFiles> targets_;
   std::map<std::string, std::string> before_;
 };
 
@@ -252,7 +257,7 @@ class Talk {
   explicit Talk(Place& place) : place_(place) {
     Session::Options options;
     WorkKind& kind = options.work[v1::HostPlan::kLog];
-    kind = LogWork::Kind(place_.sandbox());
+    kind = LogWork::Kind(place_.sandbox(), place_.targets());
     kind.make = [this](const v1::HostPlan& asked, const std::atomic<int64_t>& deadline_ns,
                        WorkSink& sink) -> absl::StatusOr<std::unique_ptr<Work>> {
       v1::HostPlan plan = asked;
@@ -260,7 +265,7 @@ class Talk {
       workload.set_dir(place_.Below(workload.dir()));
       if (const auto setup = MakeWorkSetup(plan); !setup.ok()) return setup.status();
       MakeSmall(plan);
-      return LogWork::Create(plan, place_.sandbox(), deadline_ns, sink);
+      return LogWork::Create(plan, place_.sandbox(), place_.targets(), deadline_ns, sink);
     };
     options.clock = &clock_;
     options.peer = "fuzz";

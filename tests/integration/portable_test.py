@@ -80,7 +80,7 @@ class Portable(harness.PlimsollTest):
     def test_the_archive_has_its_hash_the_manual_the_unit_and_the_licences(self):
         said, name = pathlib.Path(f"{self.archive}.sha256").read_text().split()
         self.assertEqual((said, name), (hashlib.sha256(self.archive.read_bytes()).hexdigest(), self.archive.name))
-        for path in ("share/man/man1/plimsoll.1", "lib/systemd/system/plimsoll-agent.service", "bin/mqldt",
+        for path in ("share/man/man1/plimsoll.1", "lib/systemd/system/plimsoll-agent.service", "bin/mqldt", "bin/xdisk",
                      "share/doc/plimsoll/copyright", "share/doc/plimsoll-agent/copyright"):
             self.assertTrue((self.place / path).exists(), path)
         linked = subprocess.run(["ninja", "-C", BUILT, "-t", "commands", "bin/plimsoll", "bin/plimsoll-agent"], check=True,

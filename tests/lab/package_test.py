@@ -32,6 +32,7 @@ getent passwd plimsoll
 plimsoll --version
 plimsoll-agent --version
 expect "$(readlink /usr/bin/mqldt)" plimsoll
+expect "$(readlink /usr/bin/xdisk)" plimsoll
 echo "package-test: installed"
 
 mkdir -p /mnt/mqlog

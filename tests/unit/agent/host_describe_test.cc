@@ -17,12 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-v1::HostDescription Describe(const std::vector<std::string>& roots, const std::vector<std::string>& directories) {
+v1::HostDescription Describe(const std::vector<std::string>& roots, const std::vector<std::string>& directories,
+                             const std::vector<std::string>& targets = {}, const std::vector<std::string>& asked = {}) {
   const auto sandbox = Sandbox::Create(roots, "aa");
   EXPECT_THAT(sandbox, tests::IsOk());
+  if (!sandbox.ok()) return {};
+  const auto files = TargetFiles::Create(**sandbox, {false, targets});
+  EXPECT_THAT(files, tests::IsOk());
   v1::DescribeRequest request;
+  for (const std::string& path : asked) request.add_files(path);
   for (const std::string& path : directories) request.add_directories(path);
-  return sandbox.ok() ? DescribeHost("alpha", "i-1", **sandbox, request, [] { return false; }) : v1::HostDescription();
+  return DescribeHost("alpha", "i-1", **sandbox, **files, request, [] { return false; });
 }
 
 TEST(DescribeHost, ReportsWhatTheAgentAndItsHostAre) {
@@ -102,6 +107,34 @@ TEST(DescribeHost, SaysWhyADirectoryCannotBeUsedAndNothingMore) {
   EXPECT_EQ(host.directories(0).total_bytes(), 0U);
   EXPECT_THAT(host.directories(1).error(), HasSubstr("missing"));
   EXPECT_EQ(host.directories(1).error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+}
+
+TEST(DescribeHost, DescribesFilesAndTheDirectoriesOfTargets) {
+  const TempDirectory temp;
+  const std::string root = temp.MakeDirectory("root");
+  const std::string outside = temp.MakeDirectory("outside");
+  WriteText(outside + "/file", "content");
+  const std::string missing = outside + "/missing";
+  const v1::HostDescription host = Describe({root}, {outside}, {outside}, {outside + "/file", missing, "/etc/passwd"});
+  ASSERT_EQ(host.directories_size(), 1);
+  EXPECT_EQ(host.directories(0).error(), "");
+  EXPECT_NE(host.directories(0).device(), 0U);
+  ASSERT_EQ(host.files_size(), 3);
+  EXPECT_EQ(host.files(0).error(), "");
+  EXPECT_EQ(host.files(0).size_bytes(), 7U);
+  EXPECT_EQ(host.files(1).path(), missing);
+  EXPECT_EQ(host.files(1).error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_EQ(host.files(2).error_code(), static_cast<int>(absl::StatusCode::kPermissionDenied));
+  const v1::HostDescription without = Describe({root}, {outside}, {}, {outside + "/file"});
+  EXPECT_THAT(without.directories(0).error(), HasSubstr("--root"));
+  EXPECT_EQ(without.directories(0).device(), 0U);
+  EXPECT_THAT(without.files(0).error(), HasSubstr("--allow-target"));
+}
+
+TEST(DescribeHost, BoundsTheNumberOfFiles) {
+  const TempDirectory temp;
+  const v1::HostDescription host = Describe({temp.path()}, {}, {}, std::vector<std::string>(5000, "/x"));
+  EXPECT_EQ(host.files_size(), 4096);
 }
 
 TEST(DescribeHost, WarnsOfMemoryAndReportsAReadOnlyMount) {

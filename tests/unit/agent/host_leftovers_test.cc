@@ -119,6 +119,24 @@ TEST_F(LeftoversTest, LeavesFilesThatNoRunMakes) {
   EXPECT_TRUE(fs::exists(temp_.Sub("elsewhere/active/S0000000.LOG")));
 }
 
+TEST_F(LeftoversTest, RemovesFilesThatThePlanNamedAndNoOthersBesideThem) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  fs::create_directories(path + "/files");
+  tests::WriteText(path + "/files/F000", tests::ExtentPage());
+  tests::WriteText(path + "/files/F001", "");
+  const auto listed = sandbox_->ListRunDirectories(temp_.path());
+  ASSERT_THAT(listed, IsOk());
+  ASSERT_THAT(*listed, SizeIs(1));
+  EXPECT_EQ(listed->front().files(), 4U);
+  tests::WriteText(path + "/files/precious", "precious");
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  EXPECT_FALSE(fs::exists(path + "/files/F000"));
+  EXPECT_FALSE(fs::exists(path + "/files/F001"));
+  EXPECT_TRUE(fs::exists(path + "/files/precious"));
+  fs::remove(path + "/files/precious");
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(path));
+}
+
 TEST_F(LeftoversTest, LeavesFilesInAnExtentsPlaceThatTheRunDidNotWrite) {
   const std::string path = Leave(".", "0a", "alpha", kMine);
   const std::string active = path + "/qm1/active/";

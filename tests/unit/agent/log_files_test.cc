@@ -80,7 +80,7 @@ class LogFilesTest : public ::testing::Test {
  protected:
   absl::Status Prepare() {
     std::vector<uint64_t> sizes = options_.block_bytes;
-    for (const uint64_t size : LogFiles::ChunkSizes(workload_.file_size_bytes())) sizes.push_back(size);
+    for (const uint64_t size : LogFiles::ChunkSizes(options_)) sizes.push_back(size);
     BlockSource source({{}, 0, options_.qm}, sizes);
     files_ = std::make_unique<LogFiles>(options_, ops_);
     return files_->Prepare(source, [this] { return before_; }, [this](uint64_t bytes) { reported_bytes_ += bytes; });
@@ -121,8 +121,44 @@ TEST_F(LogFilesTest, FillsEveryExtentOnceInPiecesOfAtMostOneMebibyte) {
   EXPECT_EQ(ops_.syncs, 0);
 }
 
+TEST_F(LogFilesTest, FillsItsPartOfAFileAndNothingElse) {
+  options_.part = LogFilesOptions::Part{
+      .file = "files/F000", .offset_bytes = 3 * kMiB + 8192, .size_bytes = kMiB + 4096, .fill = true};
+  ASSERT_THAT(Prepare(), IsOk());
+  ASSERT_THAT(ops_.written, SizeIs(2));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(ops_.written[i].name, "files/F000");
+    EXPECT_EQ(ops_.written[i].offset_bytes, 3 * kMiB + 8192 + i * kMiB);
+    EXPECT_EQ(ops_.written[i].size_bytes, i == 0 ? kMiB : 4096);
+  }
+  EXPECT_EQ(reported_bytes_, kMiB + 4096);
+  EXPECT_EQ(files_->size(), 1U);
+  EXPECT_EQ(files_->path(0), "/run/files/F000");
+  EXPECT_EQ(files_->base_bytes(), 3 * kMiB + 8192);
+  ops_ = {};
+  ops_.free_bytes = kMiB;
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                  "(28) at offset 4202496 while filling the file; free space there, or use a smaller "
+                                  "--file-size or fewer --files"));
+}
+
+TEST_F(LogFilesTest, AFileThatExistsIsOpenedAndNotWritten) {
+  options_.part = LogFilesOptions::Part{.file = "/mnt/data", .size_bytes = kMiB, .read_only = true};
+  ASSERT_THAT(Prepare(), IsOk());
+  EXPECT_THAT(ops_.written, IsEmpty());
+  EXPECT_EQ(ops_.syncs, 0);
+  EXPECT_EQ(files_->open_flags(), "O_RDONLY|O_DSYNC|O_DIRECT");
+  options_.part->read_only = false;
+  workload_.set_sync(v1::SYNC_MODE_FSYNC);
+  ASSERT_THAT(Prepare(), IsOk());
+  EXPECT_THAT(ops_.written, IsEmpty());
+  EXPECT_EQ(files_->open_flags(), "O_RDWR|O_DIRECT");
+  options_.block_bytes = {1000};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument, "block size 1000 is not a multiple of the 512"));
+}
+
 TEST_F(LogFilesTest, SyncsOnceWhereTheFlagsDoNot) {
-  for (const v1::SyncMode mode : {v1::SYNC_MODE_FDATASYNC, v1::SYNC_MODE_NONE}) {
+  for (const v1::SyncMode mode : {v1::SYNC_MODE_FDATASYNC, v1::SYNC_MODE_FSYNC, v1::SYNC_MODE_NONE}) {
     ops_ = {};
     workload_.set_sync(mode);
     ASSERT_THAT(Prepare(), IsOk());

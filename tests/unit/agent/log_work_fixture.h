@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/host/sandbox.h"
+#include "agent/host/target_files.h"
 #include "agent/writer/file_env.h"
 #include "agent/writer/log_work.h"
 #include "agent/writer/writer_state.h"
@@ -159,7 +160,11 @@ class LogWorkTest : public ::testing::Test {
   v1::LogStep& step() { return *plan_.mutable_log()->mutable_steps(0); }
 
   absl::Status Create() {
-    auto work = LogWork::Create(plan_, *sandbox_, lease_deadline_ns_, sink_);
+    work_.reset();
+    auto targets = TargetFiles::Create(*sandbox_, permissions_);
+    if (!targets.ok()) return targets.status();
+    targets_ = *std::move(targets);
+    auto work = LogWork::Create(plan_, *sandbox_, *targets_, lease_deadline_ns_, sink_);
     if (!work.ok()) return work.status();
     work_ = *std::move(work);
     return absl::OkStatus();
@@ -187,6 +192,9 @@ class LogWorkTest : public ::testing::Test {
   const std::string root_ = directory_.path();
   bool mounted_ = false;
   std::unique_ptr<Sandbox> sandbox_;
+  // Of the agent, for files that the run does not make.
+  FilePermissions permissions_;
+  std::unique_ptr<TargetFiles> targets_;
   v1::HostPlan plan_;
   std::atomic<int64_t> lease_deadline_ns_{StopControl::kNever};
   KeepingSink sink_;

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <map>
+#include <vector>
 
 #include "agent/writer/writer_tally.h"
 #include "tests/testing.h"
@@ -24,7 +27,7 @@ class Sink final : public WorkSink {
 class StepRecorderTest : public ::testing::Test {
  protected:
   StepRecorderTest() { MakeRecorder(100 * kMs); }
-  void MakeRecorder(int64_t stall_ns) {
+  void MakeRecorder(int64_t stall_ns, bool one_pass = false) {
     recorder_.reset();
     states_.clear();
     std::vector<TallyParams> params;
@@ -36,6 +39,7 @@ class StepRecorderTest : public ::testing::Test {
                         .layout = ExtentLayout(65536, 3, 4096),
                         .schedule = std::nullopt,
                         .trace = false,
+                        .one_pass = one_pass,
                         .stall_ns = stall_ns});
       states_.push_back(std::make_unique<WriterState>());
       states.push_back(states_.back().get());
@@ -96,6 +100,44 @@ TEST_F(StepRecorderTest, AWriterThatDoesNotPublishHoldsTheOthersBackOnlyBriefly)
   ASSERT_EQ(sink_.batches[1].frames_size(), 1);
   EXPECT_EQ(sink_.batches[1].frames(0).qm(), 1U);
   EXPECT_EQ(sink_.batches[1].frames(0).latency().count(), 1U);
+}
+
+TEST_F(StepRecorderTest, AOnePassStepEndsWithItsLastWriterAndAllHaveTheSameIntervals) {
+  MakeRecorder(100 * kMs, /*one_pass=*/true);
+  for (const size_t writer : {0U, 1U, 2U}) {
+    ASSERT_TRUE(states_[writer]->ring.TryPush({kStartNs, static_cast<uint64_t>(90 * kMs)}));
+  }
+  Finish(0, kStartNs + 90 * kMs);
+  recorder_->Poll(kStartNs + 252 * kMs, 0);
+  recorder_->Poll(kStartNs + 502 * kMs, 0);
+  EXPECT_FALSE(recorder_->done());
+  for (const size_t writer : {1U, 2U}) {
+    ASSERT_TRUE(states_[writer]->ring.TryPush({kStartNs + 90 * kMs, static_cast<uint64_t>(510 * kMs)}));
+    Finish(writer, kStartNs + 600 * kMs);
+  }
+  recorder_->Poll(kStartNs + 604 * kMs, 0);
+  EXPECT_TRUE(recorder_->done());
+  std::map<uint32_t, std::vector<uint64_t>> counts;
+  for (const v1::FrameBatch& batch : sink_.batches) {
+    for (const v1::Frame& frame : batch.frames()) {
+      EXPECT_EQ(frame.first_interval(), static_cast<int32_t>(counts[frame.qm()].size()));
+      EXPECT_FALSE(frame.closing());
+      EXPECT_TRUE(frame.qm() != 1 || (frame.stalls().empty() && !frame.has_growing_stall())) << "it has ended";
+      counts[frame.qm()].push_back(frame.latency().count());
+    }
+  }
+  EXPECT_THAT(counts, UnorderedElementsAre(Pair(1U, ElementsAre(1U, 0U, 0U)), Pair(2U, ElementsAre(1U, 0U, 1U)),
+                                           Pair(3U, ElementsAre(1U, 0U, 1U))));
+  EXPECT_EQ(recorder_->Finish("").stopped(), "");
+}
+
+TEST_F(StepRecorderTest, APassThatTheStepsEndCutIsReported) {
+  MakeRecorder(100 * kMs, /*one_pass=*/true);
+  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 1000 * kMs);
+  states_[1]->pass_unfinished = true;
+  recorder_->Poll(kStartNs + 1001 * kMs, 0);
+  ASSERT_TRUE(recorder_->done());
+  EXPECT_EQ(recorder_->Finish("").stopped(), "the pass was not finished within --duration 1s; use a longer --duration");
 }
 
 TEST_F(StepRecorderTest, SamplesTheHostOnceASecondAndAtTheEnd) {

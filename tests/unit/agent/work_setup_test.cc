@@ -415,6 +415,7 @@ TEST(WorkSetup, TakesEveryBoundOfAPlansRules) {
         default:
           reflection.SetUInt32(&workload, &field, static_cast<uint32_t>(std::stoul(text)));
       }
+      if (field.number() == v1::LogWorkload::kPausePercentFieldNumber) workload.add_files("F000");
       ++bounds;
       EXPECT_THAT(MakeWorkSetup(plan), IsOk()) << field.name() << " " << text;
     }

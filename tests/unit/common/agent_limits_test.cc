@@ -77,6 +77,33 @@ TEST_F(AgentLimitsTest, FilesThatWouldNotLeaveTheirShareOfInodesFreeAreRefused) 
   EXPECT_EQ(MinFreeFiles(workload_, 1000), 0U);
 }
 
+TEST_F(AgentLimitsTest, NamedFilesCountWhereTheRunMakesThem) {
+  for (const char* name : {"A", "B", "C"}) workload_.add_files(name);
+  workload_.set_dir("/a");
+  EXPECT_EQ(CountUsedFiles(workload_), 2U) << "as many as threads";
+  EXPECT_EQ(ExtentBytes(workload_), uint64_t{2} << 20);
+  EXPECT_EQ(FilesIn(workload_, "/a"), 6U) << "with the host's 3, and their directory";
+  limits_.set_max_bytes((2 << 20) - 1);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange,
+                                "the plan asks for 2,097,152 bytes of files (2 x 1m): lower --files or --file-size"));
+  limits_.clear_max_bytes();
+  limits_.set_max_files(1);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "the plan asks for 2 files: lower the number of --files"));
+
+  workload_.clear_files();
+  for (const char* path : {"/mnt/x/A", "/mnt/y/B", "/mnt/x/C"}) workload_.add_files(path);
+  EXPECT_EQ(ExtentBytes(workload_), 0U) << "they exist";
+  EXPECT_EQ(FilesIn(workload_, "/mnt/x"), 0U);
+  EXPECT_THAT(Check(), IsOk());
+  workload_.set_create(true);
+  EXPECT_EQ(ExtentBytes(workload_), uint64_t{2} << 20);
+  EXPECT_EQ(FilesIn(workload_, "/mnt/x"), 2U) << "A and the marker";
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "the plan asks for 2 files"));
+  limits_.clear_max_files();
+  limits_.set_max_writers(2);
+  EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-writers is 2, the plan asks for 3"));
+}
+
 TEST_F(AgentLimitsTest, WhatDoesNotFitIntoANumberIsBeyondEveryCap) {
   limits_.set_max_bytes(std::numeric_limits<uint64_t>::max() - 1);
   workload_.set_file_size_bytes(std::numeric_limits<uint64_t>::max() / 2);

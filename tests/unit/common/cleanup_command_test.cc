@@ -73,6 +73,16 @@ TEST(CleanupCommand, OfAnAgentThatTheControllerStartedIsPlimsollClean) {
             "plimsoll clean --hosts node1:7461 --launch ssh --dir /mnt/mqlog/acceptance --run 7f3a21 --yes");
 }
 
+TEST(CleanupCommand, ThereIsNothingToRemoveOfFilesThatAPlanGivesByTheirPaths) {
+  v1::HostJoined host = HostWith({"/usr/bin/plimsoll-agent", "--root", "/mnt/mqlog"});
+  v1::LogWorkload& workload = *host.mutable_plan()->mutable_log()->mutable_workload();
+  workload.add_files("/mnt/mqlog/acceptance/F000");
+  EXPECT_EQ(CleanupCommandLine(host), "");
+  EXPECT_EQ(CleanupAdvice(host), "the run has made no files on node1");
+  workload.set_create(true);
+  EXPECT_EQ(CleanupAdvice(host), "the files that --create has made on node1 are kept");
+}
+
 TEST(CleanupCommand, AdviceNamesTheWayWhereThereIsNoCommand) {
   EXPECT_EQ(CleanupAdvice(HostWith({})),
             "if the agent on node1 was killed, its files remain; to remove them, start it there again with the --name "

@@ -66,7 +66,8 @@ TEST_F(AllOptionsTest, AnOptionWithOneValueThatIsGivenTwiceIsNamed) {
     for (const CLI::Option* option : command.get_options()) {
       if (option->get_lnames().empty() || option->get_items_expected_max() > 1) continue;
       if (!TakesValue(*option) && option->get_fnames().empty()) continue;
-      if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll) continue;
+      const CLI::MultiOptionPolicy policy = option->get_multi_option_policy();
+      if (policy == CLI::MultiOptionPolicy::TakeAll || policy == CLI::MultiOptionPolicy::Join) continue;
       ++options;
       const std::string name = Name(*option);
       EXPECT_THAT(Refused(words, {name + "=7", name + "=7"}), StartsWith("plimsoll: " + name + " was given twice: "));

@@ -230,6 +230,20 @@ TEST_F(HostsFileTest, AddsToTheHostsOfTheCommandLine) {
               ElementsAre("a:7461", "b:70", "c:7461"));
 }
 
+TEST_F(HostsFileTest, FilesFromReadsTheNamesOfFilesInPlaceOfThoseOfThePlan) {
+  const std::string path = Write("/d/a\n/d/b,c\n");
+  const v1::TestPlan plan = MustApply("workload: {dir: /old, files: [/old/f]}\n", {"--files-from", path});
+  EXPECT_THAT(plan.workload().files(), ElementsAre("/d/a", "/d/b,c"));
+  EXPECT_FALSE(plan.workload().has_dir()) << "the directory was that of the file before";
+  EXPECT_FALSE(MustApply("workload: {dir: /old, files: [/old/f]}\n", {"--files", "/d/a"}).workload().has_dir());
+  EXPECT_THAT(MustApply("workload: {dir: /x}\n", {"--files", "A,B", "--files", "C..."}).workload().files(),
+              ElementsAre("A", "B", "C..."));
+  EXPECT_THAT(Apply("name: x\n", {"--files-from", path, "--files", "F"}), StatusIs(kInvalid, "are both given"));
+  EXPECT_THAT(Apply("name: x\n", {"--files-from", Write("a\n\nb\n")}),
+              StatusIs(kInvalid, "--files-from: " + path + ":2: the line is empty"));
+  EXPECT_THAT(Apply("name: x\n", {"--files-from", Write(std::string(200'000, 'x'))}), StatusIs(kInvalid, path));
+}
+
 TEST_F(HostsFileTest, ErrorsNameTheFile) {
   const std::string path = Write("a\nb:x\n");
   EXPECT_THAT(Apply("name: x\n", {"--hosts-file", path}), StatusIs(kInvalid, "--hosts-file: " + path + ":2: 'b:x'"));

@@ -207,9 +207,10 @@ TEST(PlanSchema, FieldsThatTextCannotSayAreProblems) {
 }
 
 TEST(PlanSchema, KeysAreNamesWithoutUnits) {
-  EXPECT_THAT(FieldKeys(*v1::LogWorkload::descriptor()),
-              ElementsAre("dir", "qm", "file_size", "num_files", "file_prefix", "sync", "direct", "delay", "rate",
-                          "cpu_load", "arrival", "min_free", "qm_dirs"));
+  EXPECT_THAT(
+      FieldKeys(*v1::LogWorkload::descriptor()),
+      ElementsAre("dir", "qm", "file_size", "num_files", "file_prefix", "sync", "direct", "delay", "rate", "cpu_load",
+                  "arrival", "min_free", "qm_dirs", "files", "share", "create", "one_pass", "overwrite", "pause"));
   EXPECT_EQ(PlanField("block_size").name(), "block_size_bytes");
   EXPECT_EQ(PlanField("max_slew").name(), "max_slew_ppm");
   EXPECT_EQ(FindField(*v1::TestPlan::descriptor(), "block_size_bytes"), nullptr);
@@ -231,7 +232,7 @@ TEST(PlanSchema, WhatAFieldAcceptsIsSaidWithItsLimits) {
   EXPECT_EQ(Expected(WorkloadField("delay")), "a time from 0us to 1h");
   EXPECT_EQ(Expected(WorkloadField("qm")), "a whole number from 1 to 4096");
   EXPECT_EQ(Expected(WorkloadField("rate")), "a number from 0.001 to 1000000, or 0");
-  EXPECT_EQ(Expected(WorkloadField("sync")), "one of dsync, sync, fdatasync, none");
+  EXPECT_EQ(Expected(WorkloadField("sync")), "one of dsync, sync, fdatasync, none, fsync");
   EXPECT_EQ(Expected(PlanField("trace")), "one of on, off");
   EXPECT_EQ(Expected(PlanField("keep_files")), "true or false");
   EXPECT_EQ(Expected(PlanField("name")), "text of at most 4096 bytes");

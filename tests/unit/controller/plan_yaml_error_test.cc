@@ -46,7 +46,8 @@ TEST(PlanYamlErrors, AnUnknownKeyNamesTheKnownOnesAndTheClosest) {
   EXPECT_EQ(
       MessageFor("workload:\n  dir: /x\n  qmm: 4\n"),
       "plan.yaml:3:3: 'qmm' is not a key of workload; expected one of dir, qm, file_size, num_files, file_prefix, "
-      "sync, direct, delay, rate, cpu_load, arrival, min_free, qm_dirs; did you mean 'qm'?");
+      "sync, direct, delay, rate, cpu_load, arrival, min_free, qm_dirs, files, share, create, one_pass, overwrite, "
+      "pause; did you mean 'qm'?");
 }
 
 TEST(PlanYamlErrors, AKeyThatIsAnOptionOrBelongsElsewhereIsLedToItsPlace) {

@@ -1,0 +1,151 @@
+#include "agent/host/file_users.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "agent/host/storage_stack.h"
+#include "common/posix.h"
+
+namespace plimsoll {
+namespace {
+
+// The file's own directory and those above it: queues are in <queue manager>/queues/<queue>/.
+constexpr int kQueueManagerLevels = 4;
+constexpr const char* kQueueManagerSigns[] = {"amqhlctl.lfh", "qm.ini"};
+
+bool SameInode(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+std::string NameOf(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// How a process holds a file, as far as this process may see.
+enum class Holding { kNot, kReads, kWrites };
+
+Holding HoldingOf(const std::filesystem::path& descriptors, const std::string& name, const struct stat& info) {
+  Holding holding = Holding::kNot;
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(descriptors, error);
+       !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
+    std::error_code ignored;
+    // By its name first: looking at a file on a hung file system would hang.
+    if (NameOf(std::filesystem::read_symlink(file->path(), ignored).string()) != name) continue;
+    struct stat held{};
+    struct stat link{};
+    if (stat(file->path().c_str(), &held) != 0 || !SameInode(held, info)) continue;
+    if (lstat(file->path().c_str(), &link) != 0) continue;
+    // The mode of the entry in /proc is that of the open file.
+    if ((link.st_mode & S_IWUSR) != 0) return Holding::kWrites;
+    holding = Holding::kReads;
+  }
+  return holding;
+}
+
+struct Writers {
+  // A process, as a phrase; empty: no process but agents.
+  std::string other;
+  bool agents = false;
+};
+
+Writers FindWriters(const std::string& path, const struct stat& info) {
+  Writers writers;
+  struct stat own{};
+  const bool own_known = stat("/proc/self/exe", &own) == 0;
+  const std::string name = NameOf(path);
+  std::error_code error;
+  for (std::filesystem::directory_iterator process("/proc", error);
+       !error && process != std::filesystem::directory_iterator(); process.increment(error)) {
+    const std::string pid = process->path().filename();
+    if (!std::all_of(pid.begin(), pid.end(), absl::ascii_isdigit)) continue;
+    if (HoldingOf(process->path() / "fd", name, info) != Holding::kWrites) continue;
+    struct stat program{};
+    if (pid == std::to_string(getpid()) ||
+        (own_known && stat((process->path() / "exe").c_str(), &program) == 0 && SameInode(program, own))) {
+      writers.agents = true;
+      continue;
+    }
+    writers.other = absl::StrCat("process ", pid, " (", ReadTextLine(absl::StrCat("/proc/", pid, "/comm")), ")");
+    return writers;
+  }
+  return writers;
+}
+
+}  // namespace
+
+absl::Status CheckNoQueueManager(int directory_fd, const std::string& path) {
+  UniqueFd directory(openat(directory_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::string where = path;
+  for (int level = 0; level < kQueueManagerLevels && directory.valid(); ++level) {
+    for (const char* sign : kQueueManagerSigns) {
+      struct stat info{};
+      if (fstatat(directory.get(), sign, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      return absl::FailedPreconditionError(absl::StrCat(path, " belongs to a queue manager (",
+                                                        where == "/" ? "" : where, "/", sign,
+                                                        "); name files outside its directories"));
+    }
+    if (where == "/") break;
+    const size_t slash = where.rfind('/');
+    where = slash == 0 || slash == std::string::npos ? "/" : where.substr(0, slash);
+    directory = UniqueFd(openat(directory.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoLoopDevice(const struct stat& info, const std::string& path) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator device("/sys/block", error);
+       !error && device != std::filesystem::directory_iterator(); device.increment(error)) {
+    const std::string name = device->path().filename();
+    if (name.rfind("loop", 0) != 0) continue;
+    const std::string text = ReadTextFile((device->path() / "loop/backing_file").string());
+    absl::string_view backing = text;
+    while (absl::ConsumeSuffix(&backing, "\n")) {
+    }
+    struct stat other{};
+    if (backing.empty() || stat(std::string(backing).c_str(), &other) != 0 || !SameInode(other, info)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is in use: /dev/", name, " is made of it; detach that first (losetup -d)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoWriter(int place_fd, const std::string& path, AgentWriters agents) {
+  const UniqueFd fd(
+      open(absl::StrCat("/proc/self/fd/", place_fd).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid() && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is in use: another process holds a lease on it"));
+  }
+  if (!fd.valid()) return PosixError("open", path, errno);
+  // The kernel grants a read lease only where the file is open for writing nowhere, by the kernel itself included. A
+  // process that opens it in that moment has a signal sent here: one that is ignored by default, not SIGIO.
+  fcntl(fd.get(), F_SETSIG, SIGURG);
+  if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
+    fcntl(fd.get(), F_SETLEASE, F_UNLCK);
+    return absl::OkStatus();
+  }
+  if (errno != EAGAIN) return absl::OkStatus();
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
+  const Writers writers = FindWriters(path, info);
+  if (writers.other.empty() && writers.agents && agents == AgentWriters::kAllowed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is in use: ", writers.other.empty() ? "another process" : writers.other,
+                   " has it open for writing; end that first, or name another file"));
+}
+
+}  // namespace plimsoll
