@@ -151,9 +151,9 @@ class LogFiles {
   // `ops` and the workload must outlive the object.
   LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
 
-  // Makes each extent and writes it full once, with stamped pages of epoch 0; opens the part of a file, and writes it
-  // full where that is asked for. Before each piece `before(start)` may end
-  // it with an error; after it `after(bytes)` is called. `source` must know the sizes of ChunkSizes.
+  // Makes each extent and writes it full once, with stamped pages of epoch 0; of a file, opens the part, and writes it
+  // full if the run makes the file. Before each piece `before(start)` may end it with an error; after it `after(bytes)`
+  // is called. `source` must know the sizes of ChunkSizes.
   //
   // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
   // while extents are filled. Writers check each for itself, so that together they may miss it by a piece each.

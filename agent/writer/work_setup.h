@@ -68,7 +68,7 @@ struct WorkSetup {
   std::vector<Step> steps;
 
   // Divides the files that the plan names. `sizes_bytes`: of those that are used, in their order. MakeWorkSetup does so
-  // where the run makes the files; where they exist, the caller must, before anything else is asked for.
+  // where the run makes the files; where they exist, the caller must, before it uses anything else of the setup.
   absl::Status Divide(const std::vector<uint64_t>& sizes_bytes);
 
   // Appends a step. INVALID_ARGUMENT where the plan could not have had it, or its number is none that can be added; the

@@ -33,8 +33,13 @@ bool IsMissing(const v1::FileDescription& file) {
 }
 
 std::string WhyNotCreated(const v1::FileDescription& file) {
-  if (!file.write_error().empty()) return file.write_error();
-  if (IsMissing(file) || file.kept()) return "";
+  if (IsMissing(file) || file.kept()) return file.write_error();
+  // The agent does not look at a file that it may not use.
+  if (file.error_code() == static_cast<int32_t>(absl::StatusCode::kPermissionDenied)) {
+    return absl::StrCat(file.path(),
+                        " exists, or the agent may not look at it: --create makes files that do not exist yet, below "
+                        "the roots (--root) of agents that were started with --allow-kept");
+  }
   if (!file.error().empty()) return file.error();
   return absl::StrCat(file.path(),
                       " exists, and --create of this agent did not make it: remove it, or name another file");

@@ -143,9 +143,7 @@ std::vector<v1::LogWorkload> EffectiveWorkloads(const v1::TestPlan& plan) {
 
 bool MeasuresParts(const v1::TestPlan& plan) {
   if (plan.read_percent() == kOnlyReads) return false;
-  const auto syncs_after = [](v1::SyncMode sync) {
-    return SyncsAfterWrite(sync);
-  };
+  const auto syncs_after = [](v1::SyncMode sync) { return SyncsAfterWrite(sync); };
   const v1::SyncMode of_plan = plan.workload().sync();
   if (plan.hosts().empty()) return syncs_after(of_plan);
   return std::ranges::any_of(plan.hosts(), [&](const v1::HostSpec& host) {

