@@ -147,8 +147,9 @@ struct DrillHost {
     if (!made.ok()) return made.status();
     sandbox = *std::move(made);
     auto created = HaWork::Create(plan, *sandbox, lease_deadline_ns, sink, PLIMSOLL_AGENT);
-    if (created.ok()) work = *std::move(created);
-    return created.status();
+    if (!created.ok()) return created.status();
+    work = *std::move(created);
+    return absl::OkStatus();
   }
   absl::Status Prepare() {
     return work->Prepare([](uint64_t, uint64_t) {}).status();

@@ -76,7 +76,8 @@ TEST_F(SandboxTest, LeftoversThatCarryTheIdOfAllRootsTogetherAreItsOwnToo) {
       if (!former.ok()) return kBroken;
       auto killed = (*former)->MakeRunDirectory(second, run_id, {}, "alpha");
       if (!killed.ok()) return kBroken;
-      static_cast<void>(killed->release());
+      // As a process that is killed leaves it.
+      [[maybe_unused]] const RunDirectory* const left = killed->release();
       auto kept = (*former)->MakeRunDirectory(second, "7f3a22", {}, "alpha");
       if (kept.ok()) (*kept)->Keep();
       return kHeld;

@@ -256,7 +256,8 @@ LiveView RandomView(std::mt19937_64& random) {
   view.now.block_size_bytes = below(uint64_t{1} << 40);
   view.now.duration_ns = time_ns();
   view.now.warmup_ns = time_ns();
-  view.now.elapsed_ns = time_ns() - time_ns();
+  const int64_t begun_ns = time_ns();
+  view.now.elapsed_ns = time_ns() - begun_ns;
   view.now.later_steps_ns = time_ns();
   for (uint64_t i = below(60); i > 0; --i) {
     LiveHost host = HostOf(text(), below(1'000'000'000));

@@ -45,7 +45,8 @@ TEST(HaPageData, HasEveryTakeoverInTheOrderOfTheRounds) {
     const v1::HaRoundReport& round = report.ha().rounds(static_cast<int>(row / 2));
     const v1::HaTakeoverReport& one = round.takeovers(static_cast<int>(row % 2));
     EXPECT_EQ(rounds[row], round.number());
-    EXPECT_EQ(gaps[row], one.has_gap() ? static_cast<double>(one.gap().ns() / 1'000) : -1);
+    const int64_t gap_us = one.has_gap() ? one.gap().ns() / 1'000 : -1;
+    EXPECT_EQ(gaps[row], static_cast<double>(gap_us));
     EXPECT_EQ(lost[row], static_cast<double>(one.findings().lost()));
     EXPECT_EQ(doubtful[row], round.reasons().empty() ? 0 : 1);
   }
