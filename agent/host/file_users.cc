@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -37,6 +38,14 @@ std::string NameOf(const std::string& path) {
 // How a process holds a file, as far as this process may see.
 enum class Holding { kNot, kReads, kWrites };
 
+// Whether both are one file, or one block device, whatever its names are.
+bool SameFile(const struct stat& one, const struct stat& other) {
+  if (S_ISBLK(one.st_mode) || S_ISBLK(other.st_mode)) {
+    return S_ISBLK(one.st_mode) && S_ISBLK(other.st_mode) && one.st_rdev == other.st_rdev;
+  }
+  return SameInode(one, other);
+}
+
 Holding HoldingOf(const std::filesystem::path& descriptors, const std::string& name, const struct stat& info) {
   Holding holding = Holding::kNot;
   std::error_code error;
@@ -44,10 +53,11 @@ Holding HoldingOf(const std::filesystem::path& descriptors, const std::string& n
        !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
     std::error_code ignored;
     // By its name first: looking at a file on a hung file system would hang.
-    if (NameOf(std::filesystem::read_symlink(file->path(), ignored).string()) != name) continue;
+    const std::string target = std::filesystem::read_symlink(file->path(), ignored).string();
+    if (S_ISBLK(info.st_mode) ? !absl::StartsWith(target, "/dev/") : NameOf(target) != name) continue;
     struct stat held{};
     struct stat link{};
-    if (stat(file->path().c_str(), &held) != 0 || !SameInode(held, info)) continue;
+    if (stat(file->path().c_str(), &held) != 0 || !SameFile(held, info)) continue;
     if (lstat(file->path().c_str(), &link) != 0) continue;
     // The mode of the entry in /proc is that of the open file.
     if ((link.st_mode & S_IWUSR) != 0) return Holding::kWrites;
@@ -55,6 +65,8 @@ Holding HoldingOf(const std::filesystem::path& descriptors, const std::string& n
   }
   return holding;
 }
+
+constexpr int kLeaseAttempts = 5;
 
 struct Writers {
   // A process, as a phrase; empty: no process but agents.
@@ -117,11 +129,18 @@ absl::Status CheckNoLoopDevice(const struct stat& info, const std::string& path)
     while (absl::ConsumeSuffix(&backing, "\n")) {
     }
     struct stat other{};
-    if (backing.empty() || stat(std::string(backing).c_str(), &other) != 0 || !SameInode(other, info)) continue;
+    if (backing.empty() || stat(std::string(backing).c_str(), &other) != 0 || !SameFile(other, info)) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is in use: /dev/", name, " is made of it; detach that first (losetup -d)"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckNoDeviceWriter(const struct stat& info, const std::string& path) {
+  const Writers writers = FindWriters(path, info);
+  if (writers.other.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is in use: ", writers.other, " has it open for writing; end that first, or name another device"));
 }
 
 absl::Status CheckNoWriter(int place_fd, const std::string& path, AgentWriters agents) {
@@ -134,14 +153,18 @@ absl::Status CheckNoWriter(int place_fd, const std::string& path, AgentWriters a
   // The kernel grants a read lease only where the file is open for writing nowhere, by the kernel itself included. A
   // process that opens it in that moment has a signal sent here: one that is ignored by default, not SIGIO.
   fcntl(fd.get(), F_SETSIG, SIGURG);
-  if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
-    fcntl(fd.get(), F_SETLEASE, F_UNLCK);
-    return absl::OkStatus();
-  }
-  if (errno != EAGAIN) return absl::OkStatus();
   struct stat info{};
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
-  const Writers writers = FindWriters(path, info);
+  Writers writers;
+  // Who had it open may have closed it before the search came to it, as another agent that checks the same.
+  for (int attempt = 0; attempt < kLeaseAttempts && writers.other.empty() && !writers.agents; ++attempt) {
+    if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
+      fcntl(fd.get(), F_SETLEASE, F_UNLCK);
+      return absl::OkStatus();
+    }
+    if (errno != EAGAIN) return absl::OkStatus();
+    writers = FindWriters(path, info);
+  }
   if (writers.other.empty() && writers.agents && agents == AgentWriters::kAllowed) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(path, " is in use: ", writers.other.empty() ? "another process" : writers.other,

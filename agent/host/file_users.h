@@ -14,9 +14,13 @@ namespace plimsoll {
 // it does not matter whether the queue manager runs, since it may run on another host. `path` is the directory's.
 absl::Status CheckNoQueueManager(int directory_fd, const std::string& path);
 
-// FAILED_PRECONDITION where a loop device of this host is made of the file that `info` describes: what is mounted from
-// it would change below its file system.
+// FAILED_PRECONDITION where a loop device of this host is made of the file or device that `info` describes: what is
+// mounted from it would change below its file system.
 absl::Status CheckNoLoopDevice(const struct stat& info, const std::string& path);
+
+// FAILED_PRECONDITION where a process of this host, other than agents of this program, has the block device that `info`
+// describes open for writing. Processes whose descriptors the agent may not see count as none.
+absl::Status CheckNoDeviceWriter(const struct stat& info, const std::string& path);
 
 // Whether agents of this program may have a file open for writing: hosts of a run may share one.
 enum class AgentWriters { kAllowed, kRefused };

@@ -74,11 +74,16 @@ std::string OtherKind(mode_t mode) {
 bool IsKernelFileSystem(int fd) {
   struct statfs info{};
   if (fstatfs(fd, &info) != 0) return false;
+  // Not in the kernel's list of numbers for programs: configfs, nfsd, rpc_pipefs, resctrl, fusectl and mqueue.
+  constexpr std::array<uint32_t, 6> kUnlistedTypes = {0x62656570, 0x6e667364, 0x67596969,
+                                                      0x07655821, 0x65735543, 0x19800202};
+  const auto type = static_cast<uint32_t>(info.f_type);
+  if (std::ranges::find(kUnlistedTypes, type) != kUnlistedTypes.end()) return true;
   constexpr std::array<uint32_t, 14> kTypes = {PROC_SUPER_MAGIC, SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
                                                DEBUGFS_MAGIC,    TRACEFS_MAGIC, SECURITYFS_MAGIC,   SELINUX_MAGIC,
                                                EFIVARFS_MAGIC,   BPF_FS_MAGIC,  PSTOREFS_MAGIC,     NSFS_MAGIC,
                                                SMACK_MAGIC,      BINFMTFS_MAGIC};
-  return std::ranges::find(kTypes, static_cast<uint32_t>(info.f_type)) != kTypes.end();
+  return std::ranges::find(kTypes, type) != kTypes.end();
 }
 
 // Whether root alone can have made the entries of every directory from /dev down to `directory`.
@@ -305,7 +310,10 @@ absl::Status TargetFiles::CheckUse(const Found& found, FileUse use) {
   if (fstat(found.fd.get(), &info) != 0) return PosixError("fstat", path, errno);
   PLIMSOLL_RETURN_IF_ERROR(CheckNoQueueManager(found.directory.fd.get(), found.directory.path));
   if (found.block_device) {
-    if (write) PLIMSOLL_RETURN_IF_ERROR(CheckDeviceUnused(info.st_rdev, path));
+    if (write) {
+      PLIMSOLL_RETURN_IF_ERROR(CheckDeviceUnused(info.st_rdev, path));
+      PLIMSOLL_RETURN_IF_ERROR(CheckNoLoopDevice(info, path));
+    }
   } else {
     if (IsKernelFileSystem(found.fd.get())) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is not a stored file, but one of the kernel's"));
@@ -338,6 +346,10 @@ absl::StatusOr<TargetFile> TargetFiles::Open(const std::string& path, FileUse us
   if (write && !found.block_device)
     PLIMSOLL_RETURN_IF_ERROR(CheckNoWriter(found.fd.get(), file.path_, AgentWriters::kAllowed));
   if (write && found.block_device) {
+    struct stat info{};
+    if (fstat(found.fd.get(), &info) != 0) return PosixError("fstat", file.path_, errno);
+    // Not every user claims the device for itself, which the exclusive opening would show.
+    PLIMSOLL_RETURN_IF_ERROR(CheckNoDeviceWriter(info, file.path_));
     PLIMSOLL_ASSIGN_OR_RETURN(file.claim_, ClaimDevice(found.fd.get(), file.path_));
   }
   file.place_ = std::move(found.fd);

@@ -123,6 +123,11 @@ absl::Status CheckNamedFilesStep(const v1::LogWorkload& workload, const v1::LogS
   if (step.rate_per_second() > 0) return Wrong(absl::StrCat("rate and ", field, " exclude one another"));
   if (step.qm() > 0) return Wrong(absl::StrCat("a step with ", field, " has all threads of the host"));
   if (!step.size_mix().empty()) return Wrong(absl::StrCat(field, " needs one block size; the step has size_mix"));
+  if (workload.create() && workload.file_size_bytes() % std::max<uint64_t>(step.block_size_bytes(), 1) != 0) {
+    return Wrong(absl::StrCat("create fills files with whole blocks: file_size ",
+                              FormatSize(workload.file_size_bytes()), " is not a multiple of block_size ",
+                              FormatSize(step.block_size_bytes())));
+  }
   if (workload.create() && step.read_percent() > 0) return Wrong("create writes only: read_percent must be 0");
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -59,6 +60,9 @@ absl::StatusOr<std::vector<LogPlace>> MakeRunDirectories(const Sandbox& sandbox,
   return places;
 }
 
+// Unit of stat's st_blocks.
+constexpr uint64_t kStatBlockBytes = 512;
+
 // What the files that `create` makes take of one file system.
 struct NewFiles {
   std::string path;  // of the first one's directory
@@ -100,7 +104,6 @@ absl::Status CheckMayMakeAll(const Sandbox& sandbox, const TargetFiles& targets,
               .free_bytes = uint64_t{space.f_bavail} * space.f_frsize,
               .total_bytes = uint64_t{space.f_blocks} * space.f_frsize};
     }
-    constexpr uint64_t kStatBlockBytes = 512;
     const std::string in_dir = name.substr(name.rfind('/') + 1);
     if (fstatat(fd.get(), in_dir.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
       made.free_bytes += static_cast<uint64_t>(info.st_blocks) * kStatBlockBytes;
@@ -129,6 +132,54 @@ absl::StatusOr<uint64_t> UsedBytes(const std::string& name, uint64_t size_bytes,
                    FormatSize(workload.file_size_bytes()), "; use a smaller --file-size, or leave it out"));
 }
 
+// What writing files that exist may still take of one file system, since parts of them are holes.
+struct Growth {
+  std::string path;  // of the first file
+  uint64_t bytes = 0;
+};
+
+// Refuses what would be read and is a hole: the file system returns zeros for it without asking the storage. Adds what
+// writing the file would take of its file system.
+absl::Status CheckAllocated(const std::string& name, const NamedFiles::Held& held, uint64_t used_bytes,
+                            const WorkSetup& setup, std::map<dev_t, Growth>& growth) {
+  if (held.block_device) return absl::OkStatus();
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, held.open(O_RDONLY));
+  if (setup.AnyReads()) {
+    // Where the file system knows no holes, the end of the file is the first one.
+    const off_t hole = lseek(fd.get(), 0, SEEK_HOLE);
+    if (hole >= 0 && static_cast<uint64_t>(hole) < used_bytes) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          name, " has a hole at byte ", hole,
+          ": reading there asks nothing of the storage; write the file full first, with --create, or use a smaller "
+          "--file-size"));
+    }
+  }
+  if (setup.OnlyReads()) return absl::OkStatus();
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return PosixError("fstat", name, errno);
+  const uint64_t allocated_bytes = static_cast<uint64_t>(info.st_blocks) * kStatBlockBytes;
+  if (allocated_bytes >= used_bytes) return absl::OkStatus();
+  Growth& of_device = growth[info.st_dev];
+  if (of_device.path.empty()) of_device.path = name;
+  of_device.bytes += used_bytes - allocated_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status CheckGrowth(const std::map<dev_t, Growth>& growth, const v1::LogWorkload& workload) {
+  for (const auto& [device, file] : growth) {
+    struct statvfs space{};
+    if (statvfs(file.path.c_str(), &space) != 0) return PosixError("statvfs", file.path, errno);
+    const uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
+    const uint64_t min_free_bytes = MinFreeBytes(workload, uint64_t{space.f_blocks} * space.f_frsize);
+    if (free_bytes >= file.bytes && free_bytes - file.bytes >= min_free_bytes) continue;
+    return absl::ResourceExhaustedError(absl::StrCat(
+        file.path, ": writing the holes of the files there takes up to ", FormatSizeForPeople(file.bytes),
+        "; the file system has ", FormatSizeForPeople(free_bytes), " free, and ", FormatSizeForPeople(min_free_bytes),
+        " must remain free (--min-free); free space there, or use a smaller --file-size"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<LogPlace> FindNamedFiles(const Sandbox& sandbox, const TargetFiles& targets, WorkSetup& setup) {
   const v1::LogWorkload& workload = setup.workload;
   const std::vector<std::string> names(workload.files().begin(),
@@ -143,12 +194,15 @@ absl::StatusOr<LogPlace> FindNamedFiles(const Sandbox& sandbox, const TargetFile
   }
   auto files = MakeTargetFiles(targets, setup.OnlyReads() ? FileUse::kRead : FileUse::kWrite, workload.overwrite());
   std::vector<uint64_t> sizes;
+  std::map<dev_t, Growth> growth;
   for (const std::string& name : names) {
     PLIMSOLL_ASSIGN_OR_RETURN(const NamedFiles::Held* const held, files->Hold(name));
     PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t used_bytes, UsedBytes(name, held->size_bytes, workload));
+    PLIMSOLL_RETURN_IF_ERROR(CheckAllocated(name, *held, used_bytes, setup, growth));
     sizes.push_back(used_bytes);
     AddOnce(held->block_device ? name : DirectoryOfPath(name), place.counted);
   }
+  PLIMSOLL_RETURN_IF_ERROR(CheckGrowth(growth, workload));
   PLIMSOLL_RETURN_IF_ERROR(setup.Divide(sizes));
   place.ops = std::move(files);
   return place;

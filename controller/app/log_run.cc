@@ -99,6 +99,14 @@ class LogRun final : public PlannedRun {
       if (host->description.ok()) {
         auto& described = *host->description->mutable_files();
         files_[host->index].assign(described.begin(), described.end());
+        // Of the directory of devices, nothing is measured.
+        if (!described.empty() && std::ranges::all_of(described, &v1::FileDescription::block_device)) {
+          for (v1::DirectoryDescription& directory : *host->description->mutable_directories()) {
+            directory.clear_caveat();
+            directory.clear_fs_type();
+            directory.clear_fs_source();
+          }
+        }
       }
       host->directories = DirsOf(workloads_[host->index]).size();
       if (how_.turn != nullptr && !how_.turn->beside_id.empty() && host->description.ok() &&

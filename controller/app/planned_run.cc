@@ -116,6 +116,7 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
     feed_.Add(std::make_shared<IntervalView>(how.interval_ns, [this](const std::string& text) { feed_.Line(text); }));
   }
   for (const auto& view : how.views) feed_.Add(view);
+  feed_.Reword(how.reword);
 }
 
 int PlannedRun::Execute() {

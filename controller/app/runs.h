@@ -81,6 +81,8 @@ struct PlanRun {
   // Directory of the results; not there yet. Empty: the default one.
   std::string out;
   bool quiet = false;
+  // What becomes of a line for people before it is shown; empty: nothing.
+  std::function<std::string(const std::string& line)> reword;
   // Without the warnings that an earlier run of this plan has given.
   bool repeated = false;
   bool dry_run = false;

@@ -43,6 +43,15 @@ struct XdiskFlags {
   const CLI::Option* launch = nullptr;
 };
 
+// "2016.09.08-08:13:21".
+std::string LocalTime() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  char text[32] = "";
+  if (localtime_r(&now, &local) != nullptr) std::strftime(text, sizeof text, "%Y.%m.%d-%H:%M:%S", &local);
+  return text;
+}
+
 // Standard output, and the log of -L, which is appended to.
 class XdiskPages {
  public:
@@ -67,6 +76,22 @@ class XdiskPages {
   int error_ = 0;
 };
 
+// Prints what comes before the figures once the run has begun: a run that is refused prints no table.
+class XdiskHeading final : public LiveObserver {
+ public:
+  XdiskHeading(const XdiskOptions& options, XdiskPages& pages) : options_(options), pages_(pages) {}
+
+  void OnRecord(const v1::JournalRecord& record) override {
+    if (!record.has_run_begin()) return;
+    if (!options_.quiet) pages_.Print(RenderXdiskInfo(options_, LocalTime()));
+    if (!options_.no_header) pages_.Print(RenderXdiskHeader(options_));
+  }
+
+ private:
+  const XdiskOptions& options_;
+  XdiskPages& pages_;
+};
+
 // Prints the lines of -i while the run measures.
 class XdiskView final : public LiveObserver {
  public:
@@ -82,15 +107,6 @@ class XdiskView final : public LiveObserver {
   XdiskIntervals intervals_;
 };
 
-// "2016.09.08-08:13:21".
-std::string LocalTime() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  char text[32] = "";
-  if (localtime_r(&now, &local) != nullptr) std::strftime(text, sizeof text, "%Y.%m.%d-%H:%M:%S", &local);
-  return text;
-}
-
 void PrintRemark(Console& line, const std::string& remark) {
   line.err << "plimsoll: " << SanitizeForTerminal(remark) << std::endl;
 }
@@ -105,15 +121,14 @@ int RunXdisk(const XdiskOptions& options, const XdiskFlags& flags, const v1::Tes
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   for (const std::string& remark : options.remarks) PrintRemark(line, remark);
   if (options.workflow) line.err << WritePlan(plan) << std::flush;
-  if (!options.quiet) pages.Print(RenderXdiskInfo(options, LocalTime()));
-  if (!options.no_header) pages.Print(RenderXdiskHeader(options));
-
   PlanRun how;
   how.out = flags.out;
   how.quiet = !options.workflow;
+  how.reword = InXdiskWords;
   how.agent_options = XdiskAgentArguments(options, flags.permissions);
   const auto view = options.interval_s > 0 ? std::make_shared<XdiskView>(options, pages) : nullptr;
-  if (view != nullptr) how.views = {view};
+  how.views = {std::make_shared<XdiskHeading>(options, pages)};
+  if (view != nullptr) how.views.push_back(view);
   how.finish = [&](const v1::Report& report, const std::string& results) {
     // A pass may be shorter than an interval.
     const bool whole = view == nullptr || (options.one_pass && !view->printed_any());

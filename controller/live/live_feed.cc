@@ -176,7 +176,8 @@ void LiveFeed::End() {
 }
 
 void LiveFeed::Line(const std::string& line) {
-  for (const auto& view : views_) view->OnLine(line);
+  const std::string shown = reword_ ? reword_(line) : line;
+  for (const auto& view : views_) view->OnLine(shown);
 }
 
 void LiveFeed::Warn(const std::string& line) {

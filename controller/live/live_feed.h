@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -98,6 +99,8 @@ class LiveFeed {
   LiveFeed& operator=(const LiveFeed&) = delete;
 
   void Add(std::shared_ptr<LiveObserver> view) { views_.push_back(std::move(view)); }
+  // From now on lines for people are shown as `reword` returns them; empty: as they are.
+  void Reword(std::function<std::string(const std::string& line)> reword) { reword_ = std::move(reword); }
   // Takes figures, records and steps from the log, which has none yet, and which the object outlives.
   void Attach(RunLog& log);
 
@@ -137,6 +140,7 @@ class LiveFeed {
   void Publish();
 
   std::vector<std::shared_ptr<LiveObserver>> views_;
+  std::function<std::string(const std::string& line)> reword_;
   // Null before Attach.
   RunLog* log_ = nullptr;
   std::vector<LiveCriterion> criteria_;

@@ -205,7 +205,9 @@ plimsoll.stalls = (() => {
     const prefixes = new Map(report.hosts.map(
         (host) =>
             [host.label, host.workload && host.workload.file_prefix !== undefined ? host.workload.file_prefix : 'S']));
-    const extent = (write) => (prefixes.get(write.host) || 'S') + String(write.extent).padStart(7, '0') + '.LOG';
+    const files = new Map(report.hosts.map((host) => [host.label, (host.workload && host.workload.files) || []]));
+    const extent = (write) => (files.get(write.host) || [])[write.extent] ||
+        (prefixes.get(write.host) || 'S') + String(write.extent).padStart(7, '0') + '.LOG';
     const offset = (write) => {
       const start = step.step.start;
       if (!start || !write.start) return format.DASH;

@@ -240,6 +240,13 @@ class FilesCheck {
       Add(name, " and ", PlanKey("workload.share"),
           " are both given: one host creates the files, and then all use them: ", "run it with one host");
     }
+    if (plan_.block_size_bytes_size() == 1 && workload_.file_size_bytes() % plan_.block_size_bytes(0) != 0) {
+      const uint64_t block_bytes = plan_.block_size_bytes(0);
+      Add(PlanKey("workload.file_size"), " ", FormatSize(workload_.file_size_bytes()), " is not a multiple of ",
+          PlanKey("block_size", absl::StrCat("--bsize ", FormatSize(block_bytes))),
+          ": the end of each new file would stay a hole; use ",
+          FormatSize((workload_.file_size_bytes() / block_bytes + 1) * block_bytes));
+    }
     const auto one_step = [&](const PlanKey& key) {
       Add(key, ": ", name, " fills the files once, in one step; leave it out");
     };

@@ -358,8 +358,10 @@ std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
   std::vector<std::string> notes;
   std::set<std::string> unsynced;
   for (int host = 0; host < std::max(1, filled.hosts_size()); ++host) {
-    // Reads have no sync.
-    if (EffectiveWorkload(filled, host).sync() != v1::SYNC_MODE_NONE || filled.read_percent() == kOnlyReads) continue;
+    const Workload workload = EffectiveWorkload(filled, host);
+    // Reads have no sync, and writes of files with O_DIRECT go past the page cache.
+    const bool past_cache = UsesFiles(workload) && workload.direct() == v1::DIRECT_MODE_ON;
+    if (workload.sync() != v1::SYNC_MODE_NONE || filled.read_percent() == kOnlyReads || past_cache) continue;
     unsynced.insert(filled.hosts_size() == 0 ? "this machine" : filled.hosts(host).address());
   }
   if (UsesFiles(filled.workload())) notes = FilesNotes(filled);

@@ -175,7 +175,10 @@ void AddIndented(const std::string& text, std::vector<std::string>& lines) {
 std::string ExtentName(const v1::Report& report, const std::string& host, uint32_t extent) {
   std::string prefix = "S";
   for (const v1::HostReport& one : report.hosts()) {
-    if (one.label() == host && one.workload().has_file_prefix()) prefix = one.workload().file_prefix();
+    if (one.label() != host) continue;
+    const auto& files = one.workload().files();
+    if (!files.empty()) return extent < static_cast<uint32_t>(files.size()) ? files[static_cast<int>(extent)] : "";
+    if (one.workload().has_file_prefix()) prefix = one.workload().file_prefix();
   }
   return absl::StrFormat("%s%07d.LOG", prefix, extent);
 }

@@ -199,11 +199,14 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   std::vector<std::string> lines = {absl::StrCat("  Slowest ", MainOperations(report.plan()), ", by ",
                                                  by_response ? "response" : "service", " time",
                                                  by_response ? "; times in ms" : "")};
-  std::vector<std::string> headings = {"QM", "extent", "began", "|", "ms", "number", "offset", "error ms"};
-  if (by_response) headings = {"QM", "extent", "began", "|", "response", "service", "number", "offset"};
+  const char* const place = UsesFiles(report.plan().workload()) ? "file" : "extent";
+  std::vector<std::string> headings = {"QM", place, "began", "|", "ms", "number", "offset", "error ms"};
+  if (by_response) headings = {"QM", place, "began", "|", "response", "service", "number", "offset"};
   TextTable table(headings, 3, {0, 1}, HostNamesOf(report));
   for (const v1::SlowestReport& write : slowest) {
-    const std::string extent = ExtentName(report, write.host(), write.extent());
+    // Of a path, its end tells files apart.
+    std::string extent = ExtentName(report, write.host(), write.extent());
+    extent = extent.substr(extent.rfind('/') + 1);
     const bool mapped = write.has_start();
     std::vector<std::string> cells = {
         SanitizeForTerminal(absl::StrCat(write.host(), "/", QmText(report, write.host(), write.qm()))),

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/field_rules.h"
 #include "common/files.h"
 #include "common/protocol.h"
@@ -117,15 +118,17 @@ absl::StatusOr<GivenOptions> ReadWords(const std::vector<std::string>& words) {
     }
     GivenValue value{word.substr(2), i};
     if (option->type == nullptr && !value.text.empty()) {
-      return Wrong(absl::StrCat(option->name, " takes no value: write ", option->name, " and ", Quoted(value.text),
-                                " as words of their own"));
+      return Wrong(absl::StrCat(option->name, " takes no value: write ", option->name, " -",
+                                absl::StripPrefix(value.text, "-")));
     }
     if (option->digit && !value.text.empty() && value.text != "0" && value.text != "1") {
       return Wrong(absl::StrCat(word, ": write ", option->name, ", or ", option->name, "1 to take each block once"));
     }
     if (option->type != nullptr && !option->digit && value.text.empty()) {
-      if (i + 1 >= words.size() || words[i + 1].empty() || IsOptionWord(words[i + 1])) {
-        return Wrong(absl::StrCat(option->name, " needs a value: ", option->type));
+      const bool may_be_empty = option->name == std::string_view("-T");
+      if (i + 1 >= words.size() || (words[i + 1].empty() && !may_be_empty) || IsOptionWord(words[i + 1])) {
+        const bool is_shares = option->name == std::string_view("-x");
+        return Wrong(absl::StrCat(option->name, " needs a value: ", is_shares ? "r, w or s" : option->type));
       }
       value.text = words[++i];
     }
@@ -335,10 +338,23 @@ absl::StatusOr<std::vector<std::string>> ListLines(const std::string& option, co
   return lines;
 }
 
+// Whether an IPv6 address begins in the list: its colons separate hosts here.
+bool HasAddressInBrackets(const std::string& list) {
+  return std::ranges::any_of(std::vector<std::string>(absl::StrSplit(list, absl::ByAnyChar(kSeparators))),
+                             [](const std::string& part) { return absl::StartsWith(part, "["); });
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(static_cast<uint8_t>(c)); });
+}
+
 absl::Status XdiskReader::ReadHosts() {
   if (Has("-n") && Has("-N")) return Wrong("-n and -N exclude each other: leave one of them out");
   if (!Has("-n") && !Has("-N")) return absl::OkStatus();
   const std::string option = Has("-n") ? "-n" : "-N";
+  const absl::Status no_ports = Wrong("-n: ':' separates hosts; list hosts with a port in a file (-N)");
+  if (HasAddressInBrackets(Text("-n"))) return no_ports;
   std::string list = absl::StrReplaceAll(Text("-n"), {{":", ","}, {"#", ","}});
   if (Has("-N")) {
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ListLines("-N", Text("-N"), kMostXdiskHosts));
@@ -355,6 +371,8 @@ absl::Status XdiskReader::ReadHosts() {
   for (const std::string& host : options_.hosts) {
     options_.host_names.push_back(absl::EndsWith(host, agents_port) ? host.substr(0, host.size() - agents_port.size())
                                                                     : host);
+    // The port of a host before it.
+    if (Has("-n") && IsNumber(options_.host_names.back())) return no_ports;
     if (std::ranges::count(options_.hosts, host) > 1) {
       return Wrong(absl::StrCat(option, ": ", options_.host_names.back(), " is in the list twice: name it once"));
     }
@@ -420,7 +438,7 @@ absl::Status XdiskReader::ReadFiles() {
   if (const size_t all = options_.files.size(); all > options_.processes) {
     options_.files.resize(options_.processes);
     options_.remarks.push_back(
-        absl::StrCat("-M ", options_.processes, " uses the first ", Counted(options_.processes, "file"), " of ", all));
+        absl::StrCat("-M ", options_.processes, " uses ", options_.processes, " of ", all, " files"));
   }
   return absl::OkStatus();
 }

@@ -257,9 +257,12 @@ std::string RenderXdiskResult(const XdiskOptions& options, const XdiskResult& re
   }
   text += line.Text();
   if (result.hosts.size() < 2) return text;
-  for (const XdiskFigures& host : result.hosts) {
+  for (size_t number = 0; number < result.hosts.size(); ++number) {
+    const XdiskFigures& host = result.hosts[number];
     XdiskLine own = FiguresLine(options, host);
-    own.Add(SanitizeForTerminal(host.host));
+    // As the user named it, where all of those that were named have figures.
+    const bool all_named = result.hosts.size() == options.host_names.size();
+    own.Add(SanitizeForTerminal(all_named ? options.host_names[number] : host.host));
     text += own.Text();
   }
   return text;

@@ -77,7 +77,7 @@ class Calls(xdisk_lines.XdiskTest):
         # Files without a process are not used.
         result, trace = self.trace("-S1", "-r100", "-M1", "-b64k", "-f", both)
         self.assertEqual(trace.threads(), [1])
-        self.assertIn("-M 1 uses the first 1 file of 2", result.err)
+        self.assertIn("-M 1 uses 1 of 2 files", result.err)
 
     def test_a_operations_of_each_process_are_threads(self):
         names = self.created(processes=2)
@@ -468,13 +468,15 @@ class Refused(xdisk_lines.XdiskTest):
             ((*ok, "-b65M"), r"-b: '65M' is"),
             ((*ok, "-b", "16k,", "32k"), r"unexpected argument '32k': write lists without blanks|-b: '16k,' is"),
             ((*ok, "-xq"), r"-x: 'q' is not of the letters"),
-            ((*ok, "-q1"), r"-q takes no value"),
+            ((*ok, "-q1"), r"-q takes no value: write -q -1"),
+            ((*ok, "-x"), r"-x needs a value: r, w or s"),
             ((*ok, "-Y"), r"unknown option '-Y'"),
             ((*ok, "-T"), r"-T needs a value"),
             ((*ok, "-r50"), r"-r was given twice"),
             (("-S1", "-r100", "-f", "relative", "-n", "host1"), r"-f: 'relative' is not an absolute path, which hosts"),
             ((*ok, "-n", "host1", "-N", hosts), r"-n and -N exclude each other"),
             ((*ok, "-N", hosts), r"-N: .*hosts:2: an empty line"),
+            ((*ok, "-n", "host1:7461"), r"-n: ':' separates hosts; list hosts with a port in a file \(-N\)"),
             ((*ok, "-n", "host1,host1"), r"-n: host1 is in the list twice"),
             ((*ok, "-n", ":".join(f"host{number}" for number in range(17))), r"-n: 17 hosts; at most 16"),
         ):

@@ -167,7 +167,7 @@ TEST(XdiskOptions, ListsHaveThreeSeparators) {
 TEST(XdiskOptions, FilesWithoutAProcessAreLeftOut) {
   const XdiskOptions options = Read("-S -M2 -f /d/1,/d/2,/d/3");
   EXPECT_THAT(options.files, ElementsAre("/d/1", "/d/2"));
-  EXPECT_THAT(options.remarks, ElementsAre("-M 2 uses the first 2 files of 3"));
+  EXPECT_THAT(options.remarks, ElementsAre("-M 2 uses 2 of 3 files"));
 }
 
 TEST(XdiskOptions, RelativeNamesAreOfTheCurrentDirectoryAndNotForHosts) {
@@ -202,6 +202,12 @@ TEST(XdiskOptions, HostsHaveThreeSeparatorsAndAreSixteenAtMost) {
     EXPECT_THAT(Read(absl::StrCat("-S -f /x -n ", list)).host_names, ElementsAre("h1", "h2", "h3")) << list;
   }
   EXPECT_THAT(Refused("-S -f /x -n h[1-17]"), StartsWith("-n: 17 hosts; at most 16 are possible"));
+  for (const char* const list : {"h1:7461", "h1:7461,h2:7461", "h1,[::1]", "[::1]:7461"}) {
+    EXPECT_EQ(Refused(absl::StrCat("-S -f /x -n ", list)),
+              "-n: ':' separates hosts; list hosts with a port in a file (-N)")
+        << list;
+  }
+  EXPECT_EQ(Read("-S -f /x -n h[1,2,3]").hosts.size(), 3U);
   EXPECT_EQ(Refused("-S -f /x -n h1,h1"), "-n: h1 is in the list twice: name it once");
   EXPECT_EQ(Refused("-S -f /x -n h1 -N list"), "-n and -N exclude each other: leave one of them out");
   EXPECT_EQ(Refused("-S -f /x -n h1, h2"), "unexpected argument 'h2': write lists without blanks");
@@ -218,11 +224,18 @@ TEST(XdiskOptions, OptionsThatContradictEachOtherAreRefused) {
 TEST(XdiskOptions, WordsThatAreNoOptionsAreNamed) {
   EXPECT_EQ(Refused("-S -f /x -k"), "unknown option '-k'; see plimsoll xdisk --help");
   EXPECT_EQ(Refused("-S -f /x here"), "unexpected argument 'here'; see plimsoll xdisk --help");
-  EXPECT_EQ(Refused("-S -f /x -qV"), "-q takes no value: write -q and 'V' as words of their own");
+  EXPECT_EQ(Refused("-S -f /x -qV"), "-q takes no value: write -q -V");
+  EXPECT_EQ(Refused("-S -f /x -x"), "-x needs a value: r, w or s");
   EXPECT_EQ(Refused("-S -f /x -t"), "-t needs a value: SECONDS");
   EXPECT_EQ(Refused("-S -f -M4"), "-f needs a value: NAMES");
   EXPECT_EQ(Refused("-S -f /x -t5 -t6"), "-t was given twice: give it once");
   EXPECT_EQ(Refused("-S -f /x -f /y"), "-f was given twice: list all values in one, separated by commas");
+}
+
+TEST(XdiskOptions, TheTextMayBeEmpty) {
+  const absl::StatusOr<XdiskOptions> options = ParseXdiskOptions({"-S", "-f", "/x", "-T", ""}, "/home/me");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->text, "");
 }
 
 TEST(XdiskOptions, DistributionsFollowTheShareOfReads) {
@@ -329,6 +342,15 @@ TEST(XdiskPlan, AgentsOfHostsGetThePermissionsThatTheUserGives) {
 TEST(XdiskPlan, MessagesNameXdisksOptions) {
   EXPECT_EQ(InXdiskWords("--file-size (workload.file_size): too small for --bsize (block_size); use fewer --qm"),
             "-C or -s: too small for -b; use fewer -M (and -A)");
+  EXPECT_EQ(InXdiskWords("/x has 10 bytes, fewer than --file-size 1g: use a larger file, or a smaller --file-size"),
+            "/x has 10 bytes, fewer than -s 1g: use a larger file, or a smaller -s");
+  EXPECT_EQ(InXdiskWords("4 threads (--qm); use another --bsize, or --direct off"),
+            "4 threads (-M, -A); use another -b, or leave -OD out");
+  EXPECT_EQ(InXdiskWords("or --direct off (workload.direct)"), "or leave -OD out");
+  EXPECT_EQ(InXdiskWords("/x is not a file that --create left by this agent (.plimsoll-kept in its directory lists "
+                         "those); to allow it, start the agent with --allow-target /x"),
+            "/x was not created by -C of this agent (.plimsoll-kept in its directory lists those); to allow it, pass "
+            "--allow-target; with --launch none, start the agent with --allow-target /x");
 }
 
 TEST(XdiskNumbers, HaveThreeSignificantDigits) {
