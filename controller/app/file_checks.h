@@ -18,8 +18,8 @@ namespace plimsoll {
 // The files of one host that its agent described, in the order of UsedFiles.
 using HostFiles = std::vector<v1::FileDescription>;
 
-// The error of LocalDirectory for the first directory of a named file that is not one of this machine. Paths that no plan
-// may have are left to its check.
+// The error of LocalDirectory for the first directory of a named file that is not one of this machine. Paths that no
+// plan may have are left to its check.
 absl::Status CheckLocalDirectoriesOf(const v1::LogWorkload& workload);
 
 // Roots of an agent that is started for a host's part of such a plan: the directories of its files, each once, but not

@@ -204,7 +204,7 @@ std::vector<std::string> TextSlowest(const v1::Report& report, const v1::StepRep
   if (by_response) headings = {"QM", place, "began", "|", "response", "service", "number", "offset"};
   TextTable table(headings, 3, {0, 1}, HostNamesOf(report));
   for (const v1::SlowestReport& write : slowest) {
-    // Of a path, its end tells files apart.
+    // The end of a path is what differs between files.
     std::string extent = ExtentName(report, write.host(), write.extent());
     extent = extent.substr(extent.rfind('/') + 1);
     const bool mapped = write.has_start();
