@@ -88,6 +88,7 @@ absl::StatusOr<UniqueFd> LockKept(int directory_fd, const std::string& directory
   for (int attempt = 0; attempt < kKeptLockAttempts; ++attempt) {
     if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
     if (errno != EWOULDBLOCK && errno != EINTR) return UniqueFd();
+    // The kernel has no way to wait for a lock for a limited time.
     poll(nullptr, 0, kKeptLockPauseMs);
   }
   return absl::UnavailableError(

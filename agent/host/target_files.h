@@ -57,7 +57,7 @@ class TargetFile {
   bool writable_ = false;
   // O_PATH.
   UniqueFd place_;
-  // Of a device for writing: the exclusive opening (see ClaimDevice).
+  // The exclusive opening of a device that is written (see ClaimDevice).
   UniqueFd claim_;
 };
 

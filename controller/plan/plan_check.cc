@@ -152,7 +152,7 @@ class Checker {
     if (!UsesFiles(workload)) CheckPrefix(workload.file_prefix(), where);
     CheckArrival(workload, where);
     const uint64_t extent_bytes = workload.file_size_bytes();
-    // Of a file that exists, whole blocks are used.
+    // A file that exists is used in whole blocks.
     const bool exists = UsesPaths(workload) && !workload.create();
     if (!exists && workload.direct() != v1::DIRECT_MODE_OFF && extent_bytes % kExtentUnitBytes != 0) {
       Add(PlanKey("workload.file_size"), " ", FormatSize(extent_bytes), where, " is not a multiple of ",
