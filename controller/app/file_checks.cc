@@ -34,13 +34,14 @@ bool IsMissing(const v1::FileDescription& file) {
 
 std::string WhyNotCreated(const v1::FileDescription& file) {
   if (IsMissing(file) || file.kept()) return file.write_error();
-  // The agent does not look at a file that it may not use.
-  if (file.error_code() == static_cast<int32_t>(absl::StatusCode::kPermissionDenied)) {
+  // The way out that the agent names is one for files that exist. It does not look at a file that it may not use.
+  const bool names_targets = absl::StrContains(file.error(), "--allow-target");
+  if (!file.error().empty() && !names_targets) return file.error();
+  if (names_targets) {
     return absl::StrCat(file.path(),
-                        " exists, or the agent may not look at it: --create makes files that do not exist yet, below "
-                        "the roots (--root) of agents that were started with --allow-kept");
+                        " exists, and --create of this agent did not make it, or the agent may not look at it: name a "
+                        "file that does not exist, below a --root of an agent that was started with --allow-kept");
   }
-  if (!file.error().empty()) return file.error();
   return absl::StrCat(file.path(),
                       " exists, and --create of this agent did not make it: remove it, or name another file");
 }
