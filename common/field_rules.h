@@ -45,7 +45,7 @@ std::string EnumWord(const google::protobuf::EnumValueDescriptor& value);
 std::string FormatValue(const google::protobuf::FieldDescriptor& field, const google::protobuf::Message& message,
                         int index = 0);
 
-// "from 4k to 1t", "from 0.001 to 1000000, or 0"; empty where the rule has no bounds.
+// "from 4k to 2t", "from 0.001 to 1000000, or 0"; empty where the rule has no bounds.
 std::string RangeText(const google::protobuf::FieldDescriptor& field);
 
 // A number in the unit of its field: sizes and unsigned integers, times and signed integers, others.

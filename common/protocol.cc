@@ -88,26 +88,31 @@ uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir) {
   return static_cast<uint32_t>(std::ranges::count(workload.qm_dirs(), dir));
 }
 
+std::vector<std::string> UsedFiles(const v1::LogWorkload& workload) {
+  return {workload.files().begin(), workload.files().begin() + static_cast<int>(CountUsedFiles(workload))};
+}
+
+uint64_t NamedFilesIn(const v1::LogWorkload& workload, const std::string& dir) {
+  if (!MakesFiles(workload)) return 0;
+  if (!UsesPaths(workload)) return dir == workload.dir() ? CountUsedFiles(workload) : 0;
+  return static_cast<uint64_t>(std::ranges::count(UsedFiles(workload), dir, DirectoryOfPath));
+}
+
 uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir) {
   // The run's and the host's directory and its marker; each queue manager's directory, and `active` in it.
   constexpr uint64_t kOfHost = 3;
   constexpr uint64_t kOfWriter = 2;
-  if (UsesPaths(workload)) {
-    if (!workload.create()) return 0;
-    const auto end = workload.files().begin() + static_cast<int>(CountUsedFiles(workload));
-    const auto here = std::count_if(workload.files().begin(), end,
-                                    [&dir](const std::string& path) { return DirectoryOfPath(path) == dir; });
-    // The marker of kept files.
-    return here > 0 ? static_cast<uint64_t>(here) + 1 : 0;
-  }
-  // The directory of the files.
-  if (UsesFiles(workload)) return dir == workload.dir() ? kOfHost + 1 + CountUsedFiles(workload) : kOfHost;
+  // The marker of kept files, or the directory of the others.
+  constexpr uint64_t kBesideNamed = 1;
+  const uint64_t named = NamedFilesIn(workload, dir);
+  if (UsesPaths(workload)) return named > 0 ? named + kBesideNamed : 0;
+  if (UsesFiles(workload)) return kOfHost + (named > 0 ? named + kBesideNamed : 0);
   return kOfHost + uint64_t{WritersIn(workload, dir)} * (uint64_t{workload.num_files()} + kOfWriter);
 }
 
 absl::Status CheckFreeFiles(const std::string& where, uint64_t total, uint64_t free, uint64_t needed, uint64_t kept,
                             const std::string& lowered_by) {
-  if (total == 0 || (free >= needed && free - needed >= kept)) return absl::OkStatus();
+  if (total == 0 || LeavesFree(free, needed, kept)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       where, " has room for ", FormatCount(free), " more files (inodes), the run makes ", FormatCount(needed),
       " and leaves ", FormatCount(kept), " free: lower ", lowered_by, ", or remove files"));
@@ -254,33 +259,40 @@ absl::Status CheckDemand(const v1::AgentLimits& limits, const WorkDemand& demand
 
 namespace {
 
-// What a plan that names its files asks for. Files that exist take no space.
+// Bytes and number of the files that the run makes. Files that exist take no space.
 void SetDemandOfFiles(const v1::LogWorkload& workload, WorkDemand& demand) {
-  demand.bytes.value = ExtentBytes(workload);
   demand.files.value = MakesFiles(workload) ? CountUsedFiles(workload) : 0;
+  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " files");
+  demand.files.lowered_by = kFilesLoweredBy;
   demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of files (",
                                     demand.files.value, " x ", FormatSize(workload.file_size_bytes()), ")");
   demand.bytes.lowered_by = "--files or --file-size";
-  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " files");
-  demand.files.lowered_by = kFilesLoweredBy;
+}
+
+// `qms`: what lowers the number of queue managers.
+void SetDemandOfExtents(const v1::LogWorkload& workload, const std::string& qms, WorkDemand& demand) {
+  demand.files.value = uint64_t{workload.qm()} * workload.num_files();
+  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " extents (", workload.qm(), " x ",
+                                    workload.num_files(), ")");
+  demand.files.lowered_by = absl::StrCat(qms, " or --num-files");
+  demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(),
+                                    " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
+  demand.bytes.lowered_by = absl::StrCat(qms, ", --num-files or --file-size");
 }
 
 }  // namespace
 
 WorkDemand LogDemand(const v1::LogWorkload& workload, const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
-  WorkDemand demand;
-  demand.bytes.value = ExtentBytes(workload);
-  demand.bytes.asked = absl::StrCat("asks for ", FormatCount(demand.bytes.value), " bytes of extents (", workload.qm(),
-                                    " x ", workload.num_files(), " x ", FormatSize(workload.file_size_bytes()), ")");
   // A placement lists its queue managers.
   const bool placed = std::ranges::any_of(steps, [](const v1::LogStep& step) { return step.has_down_host(); });
   const std::string qms = placed ? "the number of queue managers in placement" : "--qm";
-  demand.bytes.lowered_by = absl::StrCat(qms, ", --num-files or --file-size");
-  demand.files.value = uint64_t{workload.qm()} * workload.num_files();
-  demand.files.asked = absl::StrCat("asks for ", FormatCount(demand.files.value), " extents (", workload.qm(), " x ",
-                                    workload.num_files(), ")");
-  demand.files.lowered_by = absl::StrCat(qms, " or --num-files");
-  if (UsesFiles(workload)) SetDemandOfFiles(workload, demand);
+  WorkDemand demand;
+  demand.bytes.value = ExtentBytes(workload);
+  if (UsesFiles(workload)) {
+    SetDemandOfFiles(workload, demand);
+  } else {
+    SetDemandOfExtents(workload, qms, demand);
+  }
   demand.threads.value = uint64_t{workload.qm()} + workload.cpu_load();
   demand.threads.asked = absl::StrCat("asks for ", demand.threads.value, " (", workload.qm(), " writers and ",
                                       workload.cpu_load(), " busy threads)");

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/units.h"
 #include "google/protobuf/descriptor.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/journal.pb.h"
@@ -46,6 +47,11 @@ inline uint64_t MinFreeBytes(std::optional<uint64_t> asked, uint64_t total_bytes
 inline uint64_t MinFreeBytes(const v1::LogWorkload& workload, uint64_t total_bytes) {
   return MinFreeBytes(workload.has_min_free_bytes() ? std::optional(workload.min_free_bytes()) : std::nullopt,
                       total_bytes);
+}
+
+// Whether `needed_bytes` more fit where `free_bytes` are free, and leave `min_free_bytes` free.
+inline bool LeavesFree(uint64_t free_bytes, uint64_t needed_bytes, uint64_t min_free_bytes) {
+  return free_bytes >= needed_bytes && free_bytes - needed_bytes >= min_free_bytes;
 }
 
 // Files (inodes) that stay free on a file system with room for `total_files`: 5 %, or none with --min-free 0.
@@ -167,6 +173,13 @@ inline constexpr size_t kMaxFilesText = size_t{128} * 1024;
 inline uint32_t CountUsedFiles(const v1::LogWorkload& workload) {
   return std::min(static_cast<uint32_t>(workload.files_size()), workload.qm());
 }
+// Their names, as the plan gives them.
+std::vector<std::string> UsedFiles(const v1::LogWorkload& workload);
+// Number, from 0, of the first thread that uses a file: `threads` threads are spread evenly over `files` files, at most
+// as many, so that thread t uses file t * files / threads. For `file` = `files` it is the number of threads.
+constexpr uint64_t FirstThreadOf(uint64_t file, uint64_t files, uint64_t threads) {
+  return (file * threads + files - 1) / files;
+}
 // Whether the run makes them: plain names, or paths with `create`.
 inline bool MakesFiles(const v1::LogWorkload& workload) {
   return UsesFiles(workload) && (!UsesPaths(workload) || workload.create());
@@ -175,6 +188,9 @@ inline bool MakesFiles(const v1::LogWorkload& workload) {
 inline bool IsOnePass(const v1::LogWorkload& workload) {
   return workload.one_pass() || workload.create();
 }
+// Limit of a pass for which the plan sets none: a day.
+inline constexpr int64_t kLongestPassNs = 24 * 3600 * kNsPerSecond;
+
 // Directory of a file that is given by its absolute path.
 std::string DirectoryOfPath(const std::string& path);
 
@@ -192,6 +208,9 @@ std::vector<std::string> DirsOf(const v1::LogWorkload& workload);
 
 // Writers that write in the directory.
 uint32_t WritersIn(const v1::LogWorkload& workload, const std::string& dir);
+
+// Named files that the run makes in the directory; 0 where the files exist already.
+uint64_t NamedFilesIn(const v1::LogWorkload& workload, const std::string& dir);
 
 // Files and directories that a host makes in the directory.
 uint64_t FilesIn(const v1::LogWorkload& workload, const std::string& dir);

@@ -64,10 +64,10 @@ absl::StatusOr<std::unique_ptr<FsckWork>> FsckWork::Create(const v1::HostPlan& p
   std::copy_n(plan.run_token().begin(), token.size(), token.begin());
   PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<RunDirectory> directory,
                             sandbox.MakeRunDirectory(check.dir(), plan.run_id(), token, plan.host_label()));
-  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, directory->MeasureSpace());
+  PLIMSOLL_ASSIGN_OR_RETURN(const Space space, directory->MeasureSpace());
   const uint64_t need = (uint64_t{check.files()} + 1) * FileBytes(check);
   const uint64_t stays = MinFreeBytes(std::nullopt, space.total_bytes);
-  if (space.total_bytes > 0 && space.free_bytes < need + stays) {
+  if (space.total_bytes > 0 && !LeavesFree(space.free_bytes, need, stays)) {
     return absl::ResourceExhaustedError(absl::StrCat(directory->path(), ": ", FormatSizeForPeople(space.free_bytes),
                                                      " are free; the check needs ", FormatSizeForPeople(need),
                                                      " and leaves ", FormatSizeForPeople(stays), " free"));
@@ -90,7 +90,7 @@ absl::StatusOr<v1::Placed> FsckWork::Look(const v1::Look& look) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> visible,
                             directory_->VisibleHosts({look.hosts().begin(), look.hosts().end()}));
   seen_.insert(visible.begin(), visible.end());
-  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, directory_->MeasureSpace());
+  PLIMSOLL_ASSIGN_OR_RETURN(const Space space, directory_->MeasureSpace());
   v1::Placed placed;
   for (const std::string& host : seen_) placed.add_visible_hosts(host);
   placed.set_total_bytes(space.total_bytes);

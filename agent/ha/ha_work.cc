@@ -144,7 +144,7 @@ absl::StatusOr<v1::Placed> HaWork::Look(const v1::Look& look) {
   v1::Placed placed;
   for (const std::string& host : seen_) placed.add_visible_hosts(host);
   if (places_.front().made == nullptr) return placed;
-  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, places_.front().made->MeasureSpace());
+  PLIMSOLL_ASSIGN_OR_RETURN(const Space space, places_.front().made->MeasureSpace());
   placed.set_total_bytes(space.total_bytes);
   placed.set_free_bytes(space.free_bytes);
   placed.set_min_free_bytes(MinFreeBytes(setup_.log.workload, space.total_bytes));

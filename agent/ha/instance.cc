@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/host/counters.h"
 #include "agent/writer/file_env.h"
+#include "agent/writer/step_recorder.h"
 #include "agent/writer/worker_threads.h"
 #include "agent/writer/write_loop.h"
 #include "agent/writer/writer_state.h"

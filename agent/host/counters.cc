@@ -91,6 +91,9 @@ std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t de
     if (fields[0] != absl::StrCat(major(device)) || fields[1] != absl::StrCat(minor(device))) continue;
     v1::DiskCounters disk;
     disk.set_device(fields[2]);
+    disk.set_reads(Field(fields, 3));
+    disk.set_read_bytes(Field(fields, 5) * kSectorBytes);
+    disk.set_read_time_ms(Field(fields, 6));
     disk.set_writes(Field(fields, 7));
     disk.set_written_bytes(Field(fields, 9) * kSectorBytes);
     disk.set_write_time_ms(Field(fields, 10));
@@ -113,6 +116,8 @@ std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const st
     if (fields[0] == "device") {
       inside = OpensNfsMount(fields, mount_point);
       if (inside) found.emplace();
+    } else if (inside && (fields[0] == "READ:" || fields[0] == "READ_PLUS:")) {
+      *found->mutable_read() = Combined(found->read(), ParseOperation(fields), std::plus());
     } else if (inside && fields[0] == "WRITE:") {
       *found->mutable_write() = ParseOperation(fields);
     } else if (inside && fields[0] == "COMMIT:") {
@@ -137,6 +142,9 @@ v1::DiskCounters DiskSince(const v1::DiskCounters& now, const v1::DiskCounters& 
   disk.set_flushes(Since(now.flushes(), then.flushes()));
   disk.set_flush_time_ms(MsSince(now.flush_time_ms(), then.flush_time_ms()));
   disk.set_busy_ms(MsSince(now.busy_ms(), then.busy_ms()));
+  disk.set_reads(Since(now.reads(), then.reads()));
+  disk.set_read_bytes(Since(now.read_bytes(), then.read_bytes()));
+  disk.set_read_time_ms(MsSince(now.read_time_ms(), then.read_time_ms()));
   return disk;
 }
 
@@ -144,6 +152,7 @@ v1::NfsCounters NfsSince(const v1::NfsCounters& now, const v1::NfsCounters& then
   v1::NfsCounters nfs;
   if (now.has_write()) *nfs.mutable_write() = Combined(now.write(), then.write(), Since);
   if (now.has_commit()) *nfs.mutable_commit() = Combined(now.commit(), then.commit(), Since);
+  if (now.has_read()) *nfs.mutable_read() = Combined(now.read(), then.read(), Since);
   return nfs;
 }
 
@@ -157,6 +166,9 @@ v1::DiskCounters SumOf(const std::vector<v1::DiskCounters>& disks) {
     sum.set_in_flight(sum.in_flight() + disk->in_flight());
     sum.set_flushes(sum.flushes() + disk->flushes());
     sum.set_flush_time_ms(sum.flush_time_ms() + disk->flush_time_ms());
+    sum.set_reads(sum.reads() + disk->reads());
+    sum.set_read_bytes(sum.read_bytes() + disk->read_bytes());
+    sum.set_read_time_ms(sum.read_time_ms() + disk->read_time_ms());
   }
   return sum;
 }
@@ -167,6 +179,7 @@ v1::NfsCounters SumOf(const std::vector<v1::NfsCounters>& mounts) {
   for (auto mount = std::next(mounts.begin()); mount != mounts.end(); ++mount) {
     if (mount->has_write()) add(mount->write(), *sum.mutable_write());
     if (mount->has_commit()) add(mount->commit(), *sum.mutable_commit());
+    if (mount->has_read()) add(mount->read(), *sum.mutable_read());
   }
   return sum;
 }

@@ -18,9 +18,9 @@ namespace plimsoll {
 // do not report flushes: 0.
 std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t device);
 
-// WRITE and COMMIT of the NFS mount on `mount_point` in /proc/self/mountstats, counters since it was mounted; of
-// several mounted over one another, the uppermost. Nothing where there is no such NFS mount. Where an operation is not
-// listed its message is absent.
+// READ, WRITE and COMMIT of the NFS mount on `mount_point` in /proc/self/mountstats, counters since it was mounted; of
+// several mounted over one another, the uppermost. READ includes READ_PLUS, by which newer kernels read from NFS 4.2.
+// Nothing where there is no such NFS mount. Where an operation is not listed its message is absent.
 std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const std::string& mount_point);
 
 // Time that a thread was runnable but waited for a CPU, from its schedstat ("<run ns> <wait ns> <slices>"). Nothing

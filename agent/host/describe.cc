@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
+#include "agent/host/space.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
 #include "common/protocol.h"
@@ -195,12 +195,11 @@ v1::DirectoryDescription DescribeDirectory(const Sandbox& sandbox, const TargetF
   struct stat info{};
   if (fstat(fd->get(), &info) != 0) return description;
   description.set_device(info.st_dev);
-  struct statvfs space{};
-  if (fstatvfs(fd->get(), &space) == 0) {
-    description.set_total_bytes(uint64_t{space.f_blocks} * space.f_frsize);
-    description.set_free_bytes(uint64_t{space.f_bavail} * space.f_frsize);
-    description.set_total_files(space.f_files);
-    description.set_free_files(space.f_favail);
+  if (const absl::StatusOr<Space> space = SpaceOf(fd->get(), path); space.ok()) {
+    description.set_total_bytes(space->total_bytes);
+    description.set_free_bytes(space->free_bytes);
+    description.set_total_files(space->total_files);
+    description.set_free_files(space->free_files);
   }
   const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
   const Mount* const listed = FindMount(mounts, MountIdOf(fd->get()), info.st_dev, path);

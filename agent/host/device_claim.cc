@@ -19,7 +19,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "agent/host/storage_stack.h"
 #include "common/posix.h"
 #include "common/status_macros.h"

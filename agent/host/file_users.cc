@@ -1,16 +1,17 @@
 #include "agent/host/file_users.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -35,10 +36,7 @@ std::string NameOf(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// How a process holds a file, as far as this process may see.
-enum class Holding { kNot, kReads, kWrites };
-
-// Whether both are one file, or one block device, whatever its names are.
+// Whether the two are one file, or one block device, whatever its names are.
 bool SameFile(const struct stat& one, const struct stat& other) {
   if (S_ISBLK(one.st_mode) || S_ISBLK(other.st_mode)) {
     return S_ISBLK(one.st_mode) && S_ISBLK(other.st_mode) && one.st_rdev == other.st_rdev;
@@ -46,8 +44,8 @@ bool SameFile(const struct stat& one, const struct stat& other) {
   return SameInode(one, other);
 }
 
-Holding HoldingOf(const std::filesystem::path& descriptors, const std::string& name, const struct stat& info) {
-  Holding holding = Holding::kNot;
+// Whether one of a process's descriptors has the file open for writing, as far as this process may see.
+bool WritesFile(const std::filesystem::path& descriptors, const std::string& name, const struct stat& info) {
   std::error_code error;
   for (std::filesystem::directory_iterator file(descriptors, error);
        !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
@@ -60,13 +58,23 @@ Holding HoldingOf(const std::filesystem::path& descriptors, const std::string& n
     if (stat(file->path().c_str(), &held) != 0 || !SameFile(held, info)) continue;
     if (lstat(file->path().c_str(), &link) != 0) continue;
     // The mode of the entry in /proc is that of the open file.
-    if ((link.st_mode & S_IWUSR) != 0) return Holding::kWrites;
-    holding = Holding::kReads;
+    if ((link.st_mode & S_IWUSR) != 0) return true;
   }
-  return holding;
+  return false;
 }
 
 constexpr int kLeaseAttempts = 5;
+
+// Whether the file system grants a lease only while its server has delegated the file to this host: NFSv4 and SMB.
+// Without a delegation, a refused lease does not show that the file is open elsewhere.
+bool LeasesAreTheServers(int fd) {
+  constexpr uint32_t kSmb1Type = 0xff534d42;
+  constexpr uint32_t kSmb2Type = 0xfe534d42;
+  struct statfs info{};
+  if (fstatfs(fd, &info) != 0) return false;
+  const auto type = static_cast<uint32_t>(info.f_type);
+  return type == NFS_SUPER_MAGIC || type == kSmb1Type || type == kSmb2Type;
+}
 
 struct Writers {
   // A process, as a phrase; empty: no process but agents.
@@ -84,7 +92,7 @@ Writers FindWriters(const std::string& path, const struct stat& info) {
        !error && process != std::filesystem::directory_iterator(); process.increment(error)) {
     const std::string pid = process->path().filename();
     if (!std::all_of(pid.begin(), pid.end(), absl::ascii_isdigit)) continue;
-    if (HoldingOf(process->path() / "fd", name, info) != Holding::kWrites) continue;
+    if (!WritesFile(process->path() / "fd", name, info)) continue;
     struct stat program{};
     if (pid == std::to_string(getpid()) ||
         (own_known && stat((process->path() / "exe").c_str(), &program) == 0 && SameInode(program, own))) {
@@ -156,7 +164,7 @@ absl::Status CheckNoWriter(int place_fd, const std::string& path, AgentWriters a
   struct stat info{};
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
   Writers writers;
-  // Who had it open may have closed it before the search came to it, as another agent that checks the same.
+  // A process may close the file before the search comes to it, for example an agent that checks it at the same time.
   for (int attempt = 0; attempt < kLeaseAttempts && writers.other.empty() && !writers.agents; ++attempt) {
     if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
       fcntl(fd.get(), F_SETLEASE, F_UNLCK);
@@ -165,7 +173,9 @@ absl::Status CheckNoWriter(int place_fd, const std::string& path, AgentWriters a
     if (errno != EAGAIN) return absl::OkStatus();
     writers = FindWriters(path, info);
   }
-  if (writers.other.empty() && writers.agents && agents == AgentWriters::kAllowed) return absl::OkStatus();
+  const bool found = !writers.other.empty() || writers.agents;
+  if (!found && LeasesAreTheServers(fd.get())) return absl::OkStatus();
+  if (found && writers.other.empty() && agents == AgentWriters::kAllowed) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(path, " is in use: ", writers.other.empty() ? "another process" : writers.other,
                    " has it open for writing; end that first, or name another file"));

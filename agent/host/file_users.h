@@ -19,14 +19,15 @@ absl::Status CheckNoQueueManager(int directory_fd, const std::string& path);
 absl::Status CheckNoLoopDevice(const struct stat& info, const std::string& path);
 
 // FAILED_PRECONDITION where a process of this host, other than agents of this program, has the block device that `info`
-// describes open for writing. Processes whose descriptors the agent may not see count as none.
+// describes open for writing. Processes whose descriptors the agent may not see do not count.
 absl::Status CheckNoDeviceWriter(const struct stat& info, const std::string& path);
 
 // Whether agents of this program may have a file open for writing: hosts of a run may share one.
 enum class AgentWriters { kAllowed, kRefused };
 
 // FAILED_PRECONDITION where the regular file that `place_fd` (O_PATH) is open on is open for writing elsewhere on this
-// host. What the kernel does not report (file systems without leases, files of other users) counts as unused.
+// host. What the kernel does not report (file systems without leases or with those of a server, files of other users)
+// counts as unused.
 absl::Status CheckNoWriter(int place_fd, const std::string& path, AgentWriters agents);
 
 }  // namespace plimsoll

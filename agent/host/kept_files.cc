@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,8 +79,8 @@ absl::StatusOr<std::string> ReadKeptMarker(int directory_fd, const std::string& 
   return ReadKeptText(fd->get(), path);
 }
 
-// Locks the directory among agents until the descriptor closes. Where it cannot be locked (its list may not be read, no
-// locks on the file system), none: agents then check that their entry has stayed.
+// Locks the directory among agents until the descriptor closes. Returns no descriptor if it cannot be locked, because
+// its list may not be read or the file system has no locks: agents then check that their entry has stayed.
 absl::StatusOr<UniqueFd> LockKept(int directory_fd, const std::string& directory_path) {
   UniqueFd fd(openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return UniqueFd();
@@ -110,7 +109,7 @@ absl::Status WriteKeptText(int fd, const std::string& text, const std::string& p
   return absl::OkStatus();
 }
 
-// A hidden name beside the marker, which a killed agent of this id may have left. Nothing else is removed.
+// Removes a hidden name beside the marker, which a killed agent of this id may have left, and nothing else.
 absl::Status RemoveStagedMarker(int directory_fd, const std::string& staged, const std::string& path) {
   struct stat info{};
   if (fstatat(directory_fd, staged.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -199,6 +198,32 @@ absl::StatusOr<KeptFile> KeptEntryOf(int fd, const std::string& agent_id, const 
   return file;
 }
 
+namespace {
+
+// Returns the marker's entries, an empty list without a marker.
+absl::StatusOr<std::vector<KeptFile>> ReadKeptFiles(int directory_fd, const std::string& directory_path) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadKeptMarker(directory_fd, directory_path));
+  absl::StatusOr<std::vector<KeptFile>> files = ParseKeptMarker(text);
+  if (!files.ok()) return WithContext(KeptMarkerPath(directory_path), files.status());
+  return files;
+}
+
+// False where another agent interfered: without locks, agents of one id may take each other's staged marker for a
+// leftover.
+absl::StatusOr<bool> TryReplaceKeptMarker(int directory_fd, const std::string& directory_path,
+                                          const std::string& agent_id, const std::string& text) {
+  const absl::Status replaced = ReplaceKeptMarker(directory_fd, directory_path, agent_id, text);
+  if (absl::IsNotFound(replaced) || absl::IsAlreadyExists(replaced)) return false;
+  PLIMSOLL_RETURN_IF_ERROR(replaced);
+  return true;
+}
+
+absl::Status KeptMarkerBusy(const std::string& path, const KeptFile& file) {
+  return absl::AbortedError(absl::StrCat(path, ": other agents change it as often as this one does, for ", file.name));
+}
+
+}  // namespace
+
 absl::StatusOr<bool> IsKept(int directory_fd, const std::string& directory_path, const KeptFile& file) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadKeptMarker(directory_fd, directory_path));
   // Each of thousands of files is looked up, so the entries are not taken apart: an entry is one line, written in one
@@ -214,10 +239,7 @@ absl::Status EnterKept(int directory_fd, const std::string& directory_path, cons
   const std::string path = KeptMarkerPath(directory_path);
   for (int attempt = 0; attempt < kEnterAttempts; ++attempt) {
     PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd lock, LockKept(directory_fd, directory_path));
-    PLIMSOLL_ASSIGN_OR_RETURN(const std::string former, ReadKeptMarker(directory_fd, directory_path));
-    absl::StatusOr<std::vector<KeptFile>> parsed = ParseKeptMarker(former);
-    if (!parsed.ok()) return WithContext(path, parsed.status());
-    std::vector<KeptFile> files = *std::move(parsed);
+    PLIMSOLL_ASSIGN_OR_RETURN(std::vector<KeptFile> files, ReadKeptFiles(directory_fd, directory_path));
     if (std::ranges::find(files, file) != files.end()) return absl::OkStatus();
     std::erase_if(files, [&](const KeptFile& one) { return one.name == file.name; });
     files.push_back(file);
@@ -233,15 +255,33 @@ absl::Status EnterKept(int directory_fd, const std::string& directory_path, cons
       return absl::ResourceExhaustedError(
           absl::StrCat(path, " would have more than ", kMaxKeptBytes, " bytes: keep fewer files in one directory"));
     }
-    const absl::Status replaced = ReplaceKeptMarker(directory_fd, directory_path, file.agent_id, text);
-    // Without locks, agents of one id may take each other's staged marker for a leftover.
-    if (absl::IsNotFound(replaced) || absl::IsAlreadyExists(replaced)) continue;
-    PLIMSOLL_RETURN_IF_ERROR(replaced);
+    PLIMSOLL_ASSIGN_OR_RETURN(const bool replaced,
+                              TryReplaceKeptMarker(directory_fd, directory_path, file.agent_id, text));
+    if (!replaced) continue;
     // Without locks, another agent may have written what it read before.
     PLIMSOLL_ASSIGN_OR_RETURN(const bool entered, IsKept(directory_fd, directory_path, file));
     if (entered) return absl::OkStatus();
   }
-  return absl::AbortedError(absl::StrCat(path, " is changed by other agents as often as this one enters ", file.name));
+  return KeptMarkerBusy(path, file);
+}
+
+absl::Status ForgetKept(int directory_fd, const std::string& directory_path, const KeptFile& file) {
+  const std::string path = KeptMarkerPath(directory_path);
+  for (int attempt = 0; attempt < kEnterAttempts; ++attempt) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd lock, LockKept(directory_fd, directory_path));
+    PLIMSOLL_ASSIGN_OR_RETURN(std::vector<KeptFile> files, ReadKeptFiles(directory_fd, directory_path));
+    if (std::erase(files, file) == 0) return absl::OkStatus();
+    if (files.empty()) {
+      if (unlinkat(directory_fd, kKeptMarkerName, 0) == 0 || errno == ENOENT) return absl::OkStatus();
+      return PosixError("unlink", path, errno);
+    }
+    PLIMSOLL_ASSIGN_OR_RETURN(const bool replaced, TryReplaceKeptMarker(directory_fd, directory_path, file.agent_id,
+                                                                        FormatKeptMarker(files)));
+    if (!replaced) continue;
+    PLIMSOLL_ASSIGN_OR_RETURN(const bool listed, IsKept(directory_fd, directory_path, file));
+    if (!listed) return absl::OkStatus();
+  }
+  return KeptMarkerBusy(path, file);
 }
 
 }  // namespace plimsoll

@@ -46,4 +46,8 @@ absl::StatusOr<bool> IsKept(int directory_fd, const std::string& directory_path,
 // that does it meanwhile. Errors as of IsKept, and those of writing.
 absl::Status EnterKept(int directory_fd, const std::string& directory_path, const KeptFile& file);
 
+// Removes the entry from the directory's marker, and the marker with its last entry. Does nothing without the entry.
+// Errors as of EnterKept.
+absl::Status ForgetKept(int directory_fd, const std::string& directory_path, const KeptFile& file);
+
 }  // namespace plimsoll

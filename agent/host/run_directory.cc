@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -230,13 +229,6 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts(const std::v
   }
   std::ranges::sort(labels);
   return labels;
-}
-
-absl::StatusOr<RunDirectory::Space> RunDirectory::MeasureSpace() const {
-  struct statvfs space{};
-  if (fstatvfs(host_fd_.get(), &space) != 0) return PosixError("fstatvfs", path_, errno);
-  return Space{uint64_t{space.f_blocks} * space.f_frsize, uint64_t{space.f_bavail} * space.f_frsize, space.f_files,
-               space.f_favail};
 }
 
 std::optional<RunDirectory::FileId> RunDirectory::IdOf(int fd, const char* name) {

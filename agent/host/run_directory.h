@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/host/run_ownership.h"
+#include "agent/host/space.h"
 #include "common/mutex.h"
 #include "common/posix.h"
 
@@ -66,15 +67,8 @@ class RunDirectory {
   // lacks are looked up by name, which no cache can answer wrongly the first time.
   absl::StatusOr<std::vector<std::string>> VisibleHosts(const std::vector<std::string>& expected = {}) const;
 
-  // Space of the file system that the directory is on. total_bytes is 0 where the file system does not report it.
-  struct Space {
-    uint64_t total_bytes = 0;
-    uint64_t free_bytes = 0;  // for this process's user
-    // Inodes; 0: it reports none.
-    uint64_t total_files = 0;
-    uint64_t free_files = 0;
-  };
-  absl::StatusOr<Space> MeasureSpace() const;
+  // Space of the file system that the directory is on.
+  absl::StatusOr<Space> MeasureSpace() const { return SpaceOf(host_fd_.get(), path_); }
 
   // Removes every file that CreateFile made, the marker, and the directories when they are empty (the run's own goes
   // with the last host). Returns how many files went, the marker not counted. Files that others put there, be it in

@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 constexpr char kDevices[] = "/dev/";
 constexpr int kMaxDeviceLinks = 8;
-// As extents have it.
+// The mode of extents, too.
 constexpr mode_t kKeptFileMode = 0600;
 // Every marker and every hidden directory of an agent begins so.
 constexpr char kOwnPrefix[] = ".plimsoll-";
@@ -127,23 +127,13 @@ absl::Status CheckAccess(int fd, int mode, const std::string& path) {
   return DirectoryError((mode & W_OK) != 0 ? "write access to" : "read access to", path, errno, fd);
 }
 
-struct SpaceNeed {
-  uint64_t bytes = 0;
-  // Allocated to the file that goes.
-  uint64_t reusable_bytes = 0;
-  std::optional<uint64_t> min_free_asked = {};
-};
-
-absl::Status CheckSpace(const Sandbox::FileDirectory& directory, const std::string& path, const SpaceNeed& need) {
-  struct statvfs space{};
-  if (fstatvfs(directory.fd.get(), &space) != 0) return PosixError("fstatvfs", directory.path, errno);
-  const uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize + need.reusable_bytes;
-  const uint64_t stays_bytes = MinFreeBytes(need.min_free_asked, uint64_t{space.f_blocks} * space.f_frsize);
-  if (free_bytes >= stays_bytes && free_bytes - stays_bytes >= need.bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(path, " needs ", FormatSizeForPeople(need.bytes), ", and ", FormatSizeForPeople(stays_bytes),
-                   " must stay free (--min-free), but ", directory.path, " has only ", FormatSizeForPeople(free_bytes),
-                   " free; lower --file-size or --min-free"));
+// Locks a kept file among agents until `fd` closes: LOCK_SH to use it, LOCK_EX to empty it. Without locks on its file
+// system it does nothing.
+absl::Status LockKeptFile(int fd, int operation, const std::string& path) {
+  if (flock(fd, operation | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path, " is in use: another session on this host ",
+                                                    operation == LOCK_EX ? "uses it" : "is emptying it",
+                                                    "; wait until it has ended, or name another file"));
 }
 
 // Names that only Plimsoll itself may use.
@@ -187,6 +177,22 @@ absl::StatusOr<UniqueFd> TargetFile::Open(int flags) const {
     if (now < 0 || fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK) != 0) return PosixError("fcntl", path_, errno);
   }
   return fd;
+}
+
+absl::StatusOr<bool> TargetFile::RemoveNew() {
+  if (!new_) return false;
+  const Making made = *std::exchange(new_, std::nullopt);
+  const int directory = made.directory.fd.get();
+  // Another session may use it by now.
+  if (!LockKeptFile(place_.get(), LOCK_EX, path_).ok()) return false;
+  const bool ours = IsSameFile(directory, made.entry.name, place_.get());
+  // NFS keeps an open file under another name.
+  place_.Reset();
+  if (ours && unlinkat(directory, made.entry.name.c_str(), 0) != 0 && errno != ENOENT) {
+    return PosixError("unlink", path_, errno);
+  }
+  PLIMSOLL_RETURN_IF_ERROR(ForgetKept(directory, made.directory.path, made.entry));
+  return ours;
 }
 
 absl::StatusOr<std::unique_ptr<TargetFiles>> TargetFiles::Create(const Sandbox& sandbox, FilePermissions permissions) {
@@ -327,6 +333,17 @@ absl::Status TargetFiles::CheckUse(const Found& found, FileUse use) {
   return CheckAccess(found.fd.get(), write ? R_OK | W_OK : R_OK, path);
 }
 
+TargetFile TargetFiles::Hold(Found found, FileUse use) {
+  TargetFile file;
+  file.path_ = std::move(found.named.path);
+  file.block_device_ = found.block_device;
+  file.kept_ = found.kept;
+  file.writable_ = use == FileUse::kWrite;
+  file.size_bytes_ = found.size_bytes;
+  file.place_ = std::move(found.fd);
+  return file;
+}
+
 absl::StatusOr<TargetFile> TargetFiles::Open(const std::string& path, FileUse use, bool overwrite) const {
   PLIMSOLL_ASSIGN_OR_RETURN(Found found, Find(path));
   const bool write = use == FileUse::kWrite;
@@ -337,37 +354,46 @@ absl::StatusOr<TargetFile> TargetFiles::Open(const std::string& path, FileUse us
         found.named.path,
         " exists, and --create of this agent did not make it; to overwrite what it holds, pass --overwrite"));
   }
-  TargetFile file;
-  file.path_ = found.named.path;
-  file.block_device_ = found.block_device;
-  file.kept_ = found.kept;
-  file.writable_ = write;
-  file.size_bytes_ = found.size_bytes;
-  if (write && !found.block_device)
-    PLIMSOLL_RETURN_IF_ERROR(CheckNoWriter(found.fd.get(), file.path_, AgentWriters::kAllowed));
-  if (write && found.block_device) {
+  TargetFile file = Hold(std::move(found), use);
+  const int place = file.place_.get();
+  if (write && !file.block_device_) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckNoWriter(place, file.path_, AgentWriters::kAllowed));
+  }
+  if (write && file.block_device_) {
     struct stat info{};
-    if (fstat(found.fd.get(), &info) != 0) return PosixError("fstat", file.path_, errno);
+    if (fstat(place, &info) != 0) return PosixError("fstat", file.path_, errno);
     // Not every user claims the device for itself, which the exclusive opening would show.
     PLIMSOLL_RETURN_IF_ERROR(CheckNoDeviceWriter(info, file.path_));
-    PLIMSOLL_ASSIGN_OR_RETURN(file.claim_, ClaimDevice(found.fd.get(), file.path_));
+    PLIMSOLL_ASSIGN_OR_RETURN(file.claim_, ClaimDevice(place, file.path_));
   }
-  file.place_ = std::move(found.fd);
   // Whether it opens at all shows now, on every host, and not after others have written.
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd opened, file.Open(write ? O_RDWR : O_RDONLY));
   if (file.block_device_) {
     PLIMSOLL_ASSIGN_OR_RETURN(file.size_bytes_, DeviceBytesOf(opened.get(), file.path_));
   }
+  if (file.kept_) {
+    PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd locked, file.Open(O_RDONLY));
+    PLIMSOLL_RETURN_IF_ERROR(LockKeptFile(locked.get(), LOCK_SH, file.path_));
+    struct stat info{};
+    // Another session may have made the file again before the lock.
+    if (fstat(locked.get(), &info) != 0) return PosixError("fstat", file.path_, errno);
+    file.size_bytes_ = static_cast<uint64_t>(info.st_size);
+    file.place_ = std::move(locked);
+  }
   return file;
 }
 
-absl::StatusOr<Sandbox::FileDirectory> TargetFiles::PlaceToMake(const Named& named) const {
+absl::StatusOr<TargetFiles::Found> TargetFiles::FindToMake(const std::string& path) const {
+  Found found;
+  PLIMSOLL_ASSIGN_OR_RETURN(found.named, Parse(path));
+  const Named& named = found.named;
   if (!permissions_.kept) {
     return absl::PermissionDeniedError(absl::StrCat(
         named.path, ": this agent makes no files that are kept; to allow --create, start it with --allow-kept"));
   }
   PLIMSOLL_RETURN_IF_ERROR(CheckForeign(named.path, true));
-  PLIMSOLL_ASSIGN_OR_RETURN(Sandbox::FileDirectory directory, sandbox_.LocateForFiles(named.directory));
+  PLIMSOLL_ASSIGN_OR_RETURN(found.directory, sandbox_.LocateForFiles(named.directory));
+  const Sandbox::FileDirectory& directory = found.directory;
   if (IsKernelFileSystem(directory.fd.get())) {
     return absl::FailedPreconditionError(absl::StrCat(directory.path, " holds no stored files, but the kernel's"));
   }
@@ -375,81 +401,104 @@ absl::StatusOr<Sandbox::FileDirectory> TargetFiles::PlaceToMake(const Named& nam
   if (faccessat(directory.fd.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     return DirectoryError("write access to", directory.path, errno, directory.fd.get());
   }
-  return directory;
+  absl::StatusOr<UniqueFd> former =
+      OpenBeneath(directory.fd.get(), named.name, O_PATH | O_NOFOLLOW, MountRule::kMustStay, named.path);
+  if (absl::IsNotFound(former.status())) return found;
+  PLIMSOLL_RETURN_IF_ERROR(former.status());
+  found.fd = *std::move(former);
+  PLIMSOLL_ASSIGN_OR_RETURN(const KeptFile entry,
+                            KeptEntryOf(found.fd.get(), directory.agent_id, named.name, named.path));
+  PLIMSOLL_ASSIGN_OR_RETURN(found.kept, IsKept(directory.fd.get(), directory.path, entry));
+  if (!found.kept) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        named.path, " exists, and --create of this agent did not make it; remove it, or name another file"));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckUse(found, FileUse::kWrite));
+  return found;
+}
+
+absl::StatusOr<TargetFiles::Room> TargetFiles::RoomOf(const Found& found) {
+  Room room;
+  struct stat info{};
+  if (fstat(found.directory.fd.get(), &info) != 0) return PosixError("fstat", found.directory.path, errno);
+  room.device = info.st_dev;
+  PLIMSOLL_ASSIGN_OR_RETURN(room.space, SpaceOf(found.directory.fd.get(), found.directory.path));
+  room.exists = found.kept;
+  if (room.exists) {
+    PLIMSOLL_ASSIGN_OR_RETURN(room.reusable_bytes, AllocatedBytes(found.fd.get(), found.named.path));
+  }
+  return room;
+}
+
+absl::StatusOr<TargetFiles::Room> TargetFiles::CheckMake(const std::string& path) const {
+  PLIMSOLL_ASSIGN_OR_RETURN(Found found, FindToMake(path));
+  PLIMSOLL_ASSIGN_OR_RETURN(Room room, RoomOf(found));
+  room.directory = std::move(found.directory);
+  return room;
 }
 
 absl::StatusOr<TargetFile> TargetFiles::Make(const std::string& path, uint64_t size_bytes,
                                              std::optional<uint64_t> min_free_asked) const {
-  PLIMSOLL_ASSIGN_OR_RETURN(const Named named, Parse(path));
   if (size_bytes == 0 || size_bytes > static_cast<uint64_t>(INT64_MAX)) {
-    return absl::InvalidArgumentError(absl::StrCat(named.path, " cannot have ", size_bytes, " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat(path, " cannot have ", size_bytes, " bytes"));
   }
-  PLIMSOLL_ASSIGN_OR_RETURN(const Sandbox::FileDirectory directory, PlaceToMake(named));
-  const absl::StatusOr<UniqueFd> former =
-      OpenBeneath(directory.fd.get(), named.name, O_PATH | O_NOFOLLOW, MountRule::kMustStay, named.path);
-  if (former.ok()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(const KeptFile entry,
-                              KeptEntryOf(former->get(), directory.agent_id, named.name, named.path));
-    PLIMSOLL_ASSIGN_OR_RETURN(const bool kept, IsKept(directory.fd.get(), directory.path, entry));
-    if (kept) return EmptyKept(named, directory, size_bytes, min_free_asked);
-    return absl::AlreadyExistsError(absl::StrCat(
-        named.path, " exists, and --create of this agent did not make it; remove it, or give another name"));
+  PLIMSOLL_ASSIGN_OR_RETURN(Found found, FindToMake(path));
+  PLIMSOLL_ASSIGN_OR_RETURN(const Room room, RoomOf(found));
+  const uint64_t free_bytes = room.space.free_bytes + room.reusable_bytes;
+  const uint64_t min_free_bytes = MinFreeBytes(min_free_asked, room.space.total_bytes);
+  if (room.space.total_bytes > 0 && !LeavesFree(free_bytes, size_bytes, min_free_bytes)) {
+    return TooLittleSpace(absl::StrCat(found.named.path, " takes ", FormatSizeForPeople(size_bytes)), free_bytes,
+                          min_free_bytes, "a smaller --file-size");
   }
-  if (!absl::IsNotFound(former.status())) return former.status();
-  PLIMSOLL_RETURN_IF_ERROR(CheckSpace(directory, named.path, {size_bytes, 0, min_free_asked}));
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenBeneath(directory.fd.get(), named.name, O_RDWR | O_CREAT | O_EXCL,
-                                                           MountRule::kMustStay, named.path, kKeptFileMode));
-  TargetFile file;
-  file.path_ = named.path;
-  file.size_bytes_ = size_bytes;
-  file.kept_ = true;
-  file.writable_ = true;
-  const absl::Status made = [&]() -> absl::Status {
+  return found.kept ? MakeAgain(std::move(found), size_bytes) : MakeNew(std::move(found), size_bytes);
+}
+
+absl::StatusOr<TargetFile> TargetFiles::MakeNew(Found found, uint64_t size_bytes) {
+  const int directory = found.directory.fd.get();
+  const std::string& path = found.named.path;
+  PLIMSOLL_ASSIGN_OR_RETURN(found.fd, OpenBeneath(directory, found.named.name, O_RDWR | O_CREAT | O_EXCL,
+                                                  MountRule::kMustStay, path, kKeptFileMode));
+  found.kept = true;
+  found.size_bytes = size_bytes;
+  const int fd = found.fd.get();
+  KeptFile entry;
+  absl::Status made = [&]() -> absl::Status {
     // Whatever the umask: the agent itself must be able to open it again.
-    if (fchmod(fd.get(), kKeptFileMode) != 0) return PosixError("fchmod", named.path, errno);
-    if (ftruncate(fd.get(), static_cast<off_t>(size_bytes)) != 0) return PosixError("ftruncate", named.path, errno);
-    PLIMSOLL_ASSIGN_OR_RETURN(file.place_, OpenBeneath(directory.fd.get(), named.name, O_PATH | O_NOFOLLOW,
-                                                       MountRule::kMustStay, named.path));
-    struct stat own{};
-    struct stat place{};
-    if (fstat(fd.get(), &own) != 0 || fstat(file.place_.get(), &place) != 0) {
-      return PosixError("fstat", named.path, errno);
-    }
-    if (own.st_dev != place.st_dev || own.st_ino != place.st_ino) {
-      return absl::FailedPreconditionError(absl::StrCat(named.path, " was replaced while it was made"));
-    }
-    PLIMSOLL_ASSIGN_OR_RETURN(const KeptFile entry,
-                              KeptEntryOf(file.place_.get(), directory.agent_id, named.name, named.path));
-    return EnterKept(directory.fd.get(), directory.path, entry);
+    if (fchmod(fd, kKeptFileMode) != 0) return PosixError("fchmod", path, errno);
+    if (ftruncate(fd, static_cast<off_t>(size_bytes)) != 0) return PosixError("ftruncate", path, errno);
+    PLIMSOLL_RETURN_IF_ERROR(LockKeptFile(fd, LOCK_SH, path));
+    PLIMSOLL_ASSIGN_OR_RETURN(entry, KeptEntryOf(fd, found.directory.agent_id, found.named.name, path));
+    return EnterKept(directory, found.directory.path, entry);
   }();
   if (!made.ok()) {
-    if (IsSameFile(directory.fd.get(), named.name, fd.get())) unlinkat(directory.fd.get(), named.name.c_str(), 0);
+    if (IsSameFile(directory, found.named.name, fd)) unlinkat(directory, found.named.name.c_str(), 0);
     return made;
   }
+  TargetFile::Making making{std::move(found.directory), std::move(entry)};
+  TargetFile file = Hold(std::move(found), FileUse::kWrite);
+  file.new_ = std::move(making);
   return file;
 }
 
-absl::StatusOr<TargetFile> TargetFiles::EmptyKept(const Named& named, const Sandbox::FileDirectory& directory,
-                                                  uint64_t size_bytes, std::optional<uint64_t> min_free_asked) const {
-  PLIMSOLL_ASSIGN_OR_RETURN(TargetFile file, Open(named.path, FileUse::kWrite, false));
-  // Another session of this agent's may have just made it, and write to it.
-  PLIMSOLL_RETURN_IF_ERROR(CheckNoWriter(file.place_.get(), named.path, AgentWriters::kRefused));
-  struct stat info{};
-  if (fstat(file.place_.get(), &info) != 0) return PosixError("fstat", named.path, errno);
-  constexpr uint64_t kStatBlockBytes = 512;
-  PLIMSOLL_RETURN_IF_ERROR(CheckSpace(
-      directory, named.path, {size_bytes, static_cast<uint64_t>(info.st_blocks) * kStatBlockBytes, min_free_asked}));
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, file.Open(O_RDWR));
-  if (ftruncate(fd.get(), 0) != 0 || ftruncate(fd.get(), static_cast<off_t>(size_bytes)) != 0) {
-    return PosixError("ftruncate", named.path, errno);
+absl::StatusOr<TargetFile> TargetFiles::MakeAgain(Found found, uint64_t size_bytes) {
+  // A process that takes no part in the lock may write to it.
+  PLIMSOLL_RETURN_IF_ERROR(CheckNoWriter(found.fd.get(), found.named.path, AgentWriters::kRefused));
+  TargetFile file = Hold(std::move(found), FileUse::kWrite);
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd locked, file.Open(O_RDWR));
+  PLIMSOLL_RETURN_IF_ERROR(LockKeptFile(locked.get(), LOCK_EX, file.path_));
+  if (ftruncate(locked.get(), 0) != 0 || ftruncate(locked.get(), static_cast<off_t>(size_bytes)) != 0) {
+    return PosixError("ftruncate", file.path_, errno);
   }
+  PLIMSOLL_RETURN_IF_ERROR(LockKeptFile(locked.get(), LOCK_SH, file.path_));
   file.size_bytes_ = size_bytes;
+  file.place_ = std::move(locked);
   return file;
 }
 
 v1::FileDescription TargetFiles::Describe(const std::string& path) const {
   v1::FileDescription description;
   description.set_path(path);
+  description.set_create_error(std::string(CheckMake(path).status().message()));
   const auto refuse = [&](const absl::Status& status) {
     description.set_error(std::string(status.message()));
     description.set_error_code(static_cast<int32_t>(status.code()));
@@ -457,13 +506,7 @@ v1::FileDescription TargetFiles::Describe(const std::string& path) const {
   const absl::StatusOr<Found> found = Find(path);
   if (!found.ok()) {
     refuse(found.status());
-    absl::Status write = found.status();
-    if (absl::IsNotFound(write)) {
-      // Whether a plan with `create` may make it.
-      const absl::StatusOr<Named> named = Parse(path);
-      write = named.ok() ? PlaceToMake(*named).status() : named.status();
-    }
-    description.set_write_error(std::string(write.message()));
+    description.set_write_error(std::string(found.status().message()));
     return description;
   }
   description.set_size_bytes(found->size_bytes);

@@ -3,6 +3,8 @@
 // An agent that was started with neither --allow-kept nor --allow-target opens none.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +14,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/host/kept_files.h"
 #include "agent/host/sandbox.h"
+#include "agent/host/space.h"
 #include "common/posix.h"
 #include "plimsoll/v1/agent.pb.h"
 
@@ -30,32 +34,47 @@ struct FilePermissions {
 enum class FileUse { kRead, kWrite };
 
 // A regular file or block device that was checked. It is held: every Open is of that very file, whatever has its name
-// now. A device that is held for writing cannot be mounted meanwhile.
+// now. A device that is held for writing cannot be mounted meanwhile. A kept file that is held, also for reading, is
+// not emptied by another session on this host, if the file system has locks.
 class TargetFile {
  public:
-  // As the plan has it, without doubled slashes.
+  // The plan's path, without doubled slashes.
   const std::string& path() const { return path_; }
   // When it was checked or made.
   uint64_t size_bytes() const { return size_bytes_; }
   bool block_device() const { return block_device_; }
   // A plan's `create` made it, by this agent.
   bool kept() const { return kept_; }
+  // Make made it, and did not empty one that existed.
+  bool is_new() const { return new_.has_value(); }
 
   // Opens it once more, with an offset and flags of its own: O_RDONLY, or if it was checked for writing O_RDWR, with
   // O_DSYNC, O_SYNC, O_DIRECT, O_NOATIME; O_CLOEXEC is added. Never creates, never truncates. INVALID_ARGUMENT where
   // the file system refuses the flags.
   absl::StatusOr<UniqueFd> Open(int flags) const;
 
+  // Removes the file and its entry in the marker if it is new and no other session uses it; returns whether it did. If
+  // the name belongs to another file by now, only the entry goes. What Open opened must be closed. Open fails
+  // afterwards.
+  absl::StatusOr<bool> RemoveNew();
+
  private:
   friend class TargetFiles;
   TargetFile() = default;
+
+  // Where a new file is, and its entry in the marker there.
+  struct Making {
+    Sandbox::FileDirectory directory;
+    KeptFile entry;
+  };
 
   std::string path_;
   uint64_t size_bytes_ = 0;
   bool block_device_ = false;
   bool kept_ = false;
   bool writable_ = false;
-  // O_PATH.
+  std::optional<Making> new_;
+  // Open with O_PATH, or if the file is kept, for the lock on it.
   UniqueFd place_;
   // The exclusive opening of a device that is written (see ClaimDevice).
   UniqueFd claim_;
@@ -65,8 +84,8 @@ class TargetFile {
 //
 // Refused whatever the options: a symbolic link anywhere in the path (but for names below /dev that root made for block
 // devices), anything but regular files and block devices, Plimsoll's own markers, files of the kernel (/proc, /sys),
-// and files in a queue manager's directory. Refused for writing: files with several names, those that somebody else has
-// open for writing or that a loop device is made of, files in a run's directory, log extents of MQ by their name,
+// and files in a queue manager's directory. Refused for writing: files with several names, files that another process
+// has open for writing or that a loop device is made of, files in a run's directory, log extents of MQ by their name,
 // devices that are in use or not empty.
 class TargetFiles {
  public:
@@ -78,19 +97,35 @@ class TargetFiles {
   // it is instead of a plain file; in use; holds a file system); INVALID_ARGUMENT (not an absolute path).
   absl::StatusOr<TargetFile> Open(const std::string& path, FileUse use, bool overwrite) const;
 
-  // Makes the file, of `size_bytes` without content, and enters it in the directory's marker of kept files; one of this
-  // agent's own kept files is emptied and used again. Its directory must exist. PERMISSION_DENIED without --allow-kept
-  // and outside the sandbox's roots, ALREADY_EXISTS where another file has the name, RESOURCE_EXHAUSTED where less than
-  // `size_bytes` and what stays free (see MinFreeBytes) is free.
+  // What a file that may be made takes of its file system.
+  struct Room {
+    Sandbox::FileDirectory directory;
+    // Number of the file system.
+    dev_t device = 0;
+    Space space;
+    // A kept file has the name: it is emptied and used again.
+    bool exists = false;
+    // What emptying that file frees.
+    uint64_t reusable_bytes = 0;
+  };
+  // Checks whether Make may make the file, apart from its space. Opens and changes nothing. PERMISSION_DENIED without
+  // --allow-kept and outside the sandbox's roots, NOT_FOUND without the directory, ALREADY_EXISTS if the name belongs
+  // to a file that is not one of this agent's own kept files; errors of Open for a kept file that may not be written.
+  absl::StatusOr<Room> CheckMake(const std::string& path) const;
+
+  // Makes the file, of `size_bytes` without content, and enters it in the directory's marker of kept files. One of this
+  // agent's own kept files is emptied and used again. Errors as of CheckMake; FAILED_PRECONDITION if another session or
+  // process uses the kept file, RESOURCE_EXHAUSTED if less than `size_bytes` and what stays free (see MinFreeBytes) is
+  // free.
   absl::StatusOr<TargetFile> Make(const std::string& path, uint64_t size_bytes,
                                   std::optional<uint64_t> min_free_asked) const;
 
-  // Describes a file without opening it for reading or writing; what only that would show (what is on a device, who has
-  // the file open) is not in it. Never fails: the reason is in the answer.
+  // Describes a file without opening it for reading or writing. What only opening it would show, such as what is on a
+  // device and which process has the file open, is not in it. Never fails: the reason is in the answer.
   v1::FileDescription Describe(const std::string& path) const;
 
-  // Whether a directory may be described although it is outside the roots: a target is in it, or it is in or is a
-  // target.
+  // Whether a directory may be described although it is outside the roots: a target is in it, or the directory is a
+  // target or in one.
   bool MayDescribe(const std::string& dir) const;
 
  private:
@@ -108,7 +143,7 @@ class TargetFiles {
     // An entry of this agent in the marker of kept files is this very file.
     bool kept = false;
     Sandbox::FileDirectory directory;
-    UniqueFd fd;  // O_PATH
+    UniqueFd fd;  // open with O_PATH
     uint64_t size_bytes = 0;
     bool block_device = false;
   };
@@ -121,13 +156,15 @@ class TargetFiles {
   // Whether --allow-kept and the roots let it be one of this agent's kept files.
   bool MayBeKept(const Named& named) const;
   absl::StatusOr<Found> Find(const std::string& path) const;
-  // What shows without opening the file.
+  // Finds the place of a file that may be made. `fd` is the kept file that has the name; without one it is not valid.
+  absl::StatusOr<Found> FindToMake(const std::string& path) const;
+  // All but the directory.
+  static absl::StatusOr<Room> RoomOf(const Found& found);
+  // Checks what shows without opening the file.
   static absl::Status CheckUse(const Found& found, FileUse use);
-  // The directory in which the file may be made.
-  absl::StatusOr<Sandbox::FileDirectory> PlaceToMake(const Named& named) const;
-  // Make's way with a kept file.
-  absl::StatusOr<TargetFile> EmptyKept(const Named& named, const Sandbox::FileDirectory& directory, uint64_t size_bytes,
-                                       std::optional<uint64_t> min_free_asked) const;
+  static TargetFile Hold(Found found, FileUse use);
+  static absl::StatusOr<TargetFile> MakeNew(Found found, uint64_t size_bytes);
+  static absl::StatusOr<TargetFile> MakeAgain(Found found, uint64_t size_bytes);
 
   const Sandbox& sandbox_;
   const FilePermissions permissions_;

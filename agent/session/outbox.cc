@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/writer/writer_tally.h"
+#include "agent/writer/operation_tally.h"
+#include "agent/writer/stall_watch.h"
 #include "common/histogram.h"
 #include "common/protocol.h"
 

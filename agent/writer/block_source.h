@@ -83,7 +83,7 @@ class BlockSource {
     return block;
   }
 
-  // As Next, for blocks of several of the sizes given, each a multiple of a page: `page` is the number of the block's
+  // Next for blocks of several of the sizes given, each a multiple of a page: `page` is the number of the block's
   // first page in the log, `lap` how often the log was written before. Each page then differs from the one that it
   // overwrites, whatever blocks the two belong to: the pool page of a page is its number plus its lap, modulo a prime.
   const std::byte* AtPage(uint64_t sequence, uint64_t block_bytes, uint64_t lap, uint64_t page);
@@ -93,7 +93,7 @@ class BlockSource {
   // Null if no room was made.
   std::byte* read_buffer() const { return read_buffer_.get(); }
 
-  // As Next, for a block of another of the sizes given, without a promise on the lap: for filling extents.
+  // Next for a block of another of the sizes given, without a promise on the lap: for filling extents.
   const std::byte* NextOfSize(uint64_t sequence, uint64_t block_bytes);
 
  private:

@@ -1,16 +1,13 @@
 #include "agent/writer/log_files.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "agent/writer/file_env.h"
+#include "agent/host/space.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -152,17 +149,15 @@ absl::Status LogFiles::Open(uint32_t number) {
 }
 
 absl::Status LogFiles::CheckSpaceFor(const Extent& extent, uint64_t size_bytes) {
-  PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, ops_.MeasureSpace());
+  PLIMSOLL_ASSIGN_OR_RETURN(const Space space, ops_.MeasureSpace());
   PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(extent.path, space.total_files, space.free_files, 0,
                                           MinFreeFiles(options_.workload, space.total_files),
                                           FilesLoweredBy(options_.workload)));
   if (space.total_bytes == 0) return absl::OkStatus();
   const uint64_t min_free_bytes = MinFreeBytes(options_.workload, space.total_bytes);
-  if (space.free_bytes >= size_bytes && space.free_bytes - size_bytes >= min_free_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("filling ", extent.path, " stopped: its file system has ", FormatSizeForPeople(space.free_bytes),
-                   " free, and ", FormatSizeForPeople(min_free_bytes),
-                   " must remain free (--min-free); free space there, or use ", LessSpace(options_)));
+  if (LeavesFree(space.free_bytes, size_bytes, min_free_bytes)) return absl::OkStatus();
+  return TooLittleSpace(absl::StrCat("filling ", extent.path, " stopped"), space.free_bytes, min_free_bytes,
+                        LessSpace(options_));
 }
 
 absl::Status LogFiles::CheckAlignment(const Extent& extent) const {
@@ -252,42 +247,6 @@ absl::Status LogFiles::CheckFlags() {
     }
   }
   return absl::OkStatus();
-}
-
-namespace {
-
-class SystemFileOps final : public FileOps {
- public:
-  explicit SystemFileOps(RunDirectory& directory) : directory_(directory) {}
-
-  absl::StatusOr<UniqueFd> Create(const std::string& relative, int flags) override {
-    return directory_.CreateFile(relative, flags);
-  }
-  std::string PathOf(const std::string& relative) const override { return directory_.path() + "/" + relative; }
-  int64_t Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) override {
-    return WriteAt(fd, offset_bytes, data, size_bytes);
-  }
-  int Sync(int fd) override { return fsync(fd) == 0 ? 0 : -errno; }
-  int GetFlags(int fd) override {
-    const int flags = fcntl(fd, F_GETFL);
-    return flags >= 0 ? flags : -errno;
-  }
-  int SetFlags(int fd, int flags) override { return fcntl(fd, F_SETFL, flags) == 0 ? 0 : -errno; }
-  uint32_t DirectAlignBytes(int fd) override {
-    struct statx facts{};
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) != 0) return 0;
-    return (facts.stx_mask & STATX_DIOALIGN) != 0 ? facts.stx_dio_offset_align : 0;
-  }
-  absl::StatusOr<RunDirectory::Space> MeasureSpace() override { return directory_.MeasureSpace(); }
-
- private:
-  RunDirectory& directory_;
-};
-
-}  // namespace
-
-std::unique_ptr<FileOps> MakeSystemFileOps(RunDirectory& directory) {
-  return std::make_unique<SystemFileOps>(directory);
 }
 
 }  // namespace plimsoll

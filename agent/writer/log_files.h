@@ -4,16 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "agent/host/run_directory.h"
-#include "agent/host/sandbox.h"
 #include "agent/writer/block_source.h"
+#include "agent/writer/file_ops.h"
 #include "common/posix.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -89,32 +88,6 @@ class ExtentWalk {
   uint64_t laps_ = 0;
 };
 
-// The file system below the extents, for tests to replace. Not for the measured writes.
-class FileOps {
- public:
-  virtual ~FileOps() = default;
-  // Makes and opens a file that does not exist. INVALID_ARGUMENT where the file system refuses the flags.
-  virtual absl::StatusOr<UniqueFd> Create(const std::string& relative, int flags) = 0;
-  // Absolute path of `relative`, for messages.
-  virtual std::string PathOf(const std::string& relative) const = 0;
-  // Bytes written, or -errno.
-  virtual int64_t Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) = 0;
-  // 0 or -errno.
-  virtual int Sync(int fd) = 0;
-  // fcntl's F_GETFL and F_SETFL: the flags, 0 or -errno.
-  virtual int GetFlags(int fd) = 0;
-  virtual int SetFlags(int fd, int flags) = 0;
-  // Alignment of offsets that O_DIRECT requires, as statx reports it; 0: not reported.
-  virtual uint32_t DirectAlignBytes(int fd) = 0;
-  // Size and free space of the file system; total_bytes is 0 where it does not report it.
-  virtual absl::StatusOr<RunDirectory::Space> MeasureSpace() = 0;
-  // Closes what the object itself holds open. Nothing can be created afterwards.
-  virtual void Close() {}
-};
-
-// The real one; files are made through `directory`, which must outlive it.
-std::unique_ptr<FileOps> MakeSystemFileOps(RunDirectory& directory);
-
 struct LogFilesOptions {
   uint32_t qm = 0;  // from 1; names the directory
   // Size, number and names of the extents, how they are opened, and the free space that filling leaves.
@@ -152,11 +125,11 @@ class LogFiles {
   LogFiles(LogFilesOptions options, FileOps& ops) : options_(std::move(options)), ops_(ops) {}
 
   // Makes each extent and writes it full once, with stamped pages of epoch 0; of a file, opens the part, and writes it
-  // full if the run makes the file. Before each piece `before(start)` may end it with an error; after it `after(bytes)`
-  // is called. `source` must know the sizes of ChunkSizes.
+  // full if the run makes the file. Before each piece `before()` may end it with an error; after it `after(bytes)` is
+  // called. `source` must know the sizes of ChunkSizes.
   //
-  // Nor is a piece written that would leave less than min_free_bytes (RESOURCE_EXHAUSTED): others may use up the space
-  // while extents are filled. Writers check each for itself, so that together they may miss it by a piece each.
+  // A piece that would leave less than min_free_bytes is not written either (RESOURCE_EXHAUSTED): others may use up the
+  // space while extents are filled. Each writer checks for itself, so that together they may miss it by a piece each.
   //
   // Errors name the path, and where space is short, what to do. INVALID_ARGUMENT where O_DIRECT is requested and
   // refused, or does not go with a size. What was made stays for the caller to remove.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/host/space.h"
 #include "agent/writer/named_files.h"
 #include "common/posix.h"
 #include "common/protocol.h"
@@ -25,10 +24,6 @@ namespace {
 
 void AddOnce(const std::string& path, std::vector<std::string>& paths) {
   if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
-}
-
-std::optional<uint64_t> MinFreeAsked(const v1::LogWorkload& workload) {
-  return workload.has_min_free_bytes() ? std::optional(workload.min_free_bytes()) : std::nullopt;
 }
 
 absl::StatusOr<std::vector<LogPlace>> MakeRunDirectories(const Sandbox& sandbox, const WorkSetup& setup) {
@@ -60,67 +55,49 @@ absl::StatusOr<std::vector<LogPlace>> MakeRunDirectories(const Sandbox& sandbox,
   return places;
 }
 
-// Unit of stat's st_blocks.
-constexpr uint64_t kStatBlockBytes = 512;
-
 // What the files that `create` makes take of one file system.
 struct NewFiles {
-  std::string path;  // of the first one's directory
+  UniqueFd directory;
+  std::string path;  // of the directory
+  Space space;
   uint64_t bytes = 0;
-  // Free for them, with what the files that they replace take.
-  uint64_t free_bytes = 0;
-  uint64_t total_bytes = 0;
+  // Files that do not exist yet.
+  uint64_t new_files = 0;
 };
 
-// Whether a file can be made, or made again over one that this agent's `create` has left.
-absl::Status CheckMayMake(const v1::FileDescription& file) {
-  const bool is_new = file.error_code() == static_cast<int32_t>(absl::StatusCode::kNotFound);
-  if (!is_new && !file.error().empty()) {
-    return absl::Status(static_cast<absl::StatusCode>(file.error_code()), file.error());
+absl::Status CheckRoom(const NewFiles& made, const v1::LogWorkload& workload) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(made.path, made.space.total_files, made.space.free_files, made.new_files,
+                                          MinFreeFiles(workload, made.space.total_files), FilesLoweredBy(workload)));
+  const uint64_t min_free_bytes = MinFreeBytes(workload, made.space.total_bytes);
+  if (made.space.total_bytes == 0 || LeavesFree(made.space.free_bytes, made.bytes, min_free_bytes)) {
+    return absl::OkStatus();
   }
-  if (!is_new && !file.kept()) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        file.path(), " exists, and this agent's create has not made it; use another name, or leave out --create"));
-  }
-  if (!file.write_error().empty()) return absl::PermissionDeniedError(file.write_error());
-  return absl::OkStatus();
+  return TooLittleSpace(absl::StrCat("the files to create in ", made.path, " and on its file system take ",
+                                     FormatSizeForPeople(made.bytes)),
+                        made.space.free_bytes, min_free_bytes, "a smaller --file-size or fewer --files");
 }
 
-absl::Status CheckMayMakeAll(const Sandbox& sandbox, const TargetFiles& targets, const WorkSetup& setup,
-                             const std::vector<std::string>& names) {
-  const v1::LogWorkload& workload = setup.workload;
+// Checks that all files can be made. Returns, for each file system that they are on, a directory there.
+absl::StatusOr<std::vector<WatchedSpace>> CheckMakeAll(const TargetFiles& targets, const v1::LogWorkload& workload) {
   std::map<dev_t, NewFiles> file_systems;
-  for (const std::string& name : names) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckMayMake(targets.Describe(name)));
-    const std::string dir = DirectoryOfPath(name);
-    PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, sandbox.OpenDirectory(dir));
-    struct stat info{};
-    if (fstat(fd.get(), &info) != 0) return PosixError("fstat", dir, errno);
-    NewFiles& made = file_systems[info.st_dev];
+  for (const std::string& name : UsedFiles(workload)) {
+    PLIMSOLL_ASSIGN_OR_RETURN(TargetFiles::Room room, targets.CheckMake(name));
+    NewFiles& made = file_systems[room.device];
     if (made.path.empty()) {
-      struct statvfs space{};
-      if (fstatvfs(fd.get(), &space) != 0) return PosixError("fstatvfs", dir, errno);
-      made = {.path = dir,
-              .free_bytes = uint64_t{space.f_bavail} * space.f_frsize,
-              .total_bytes = uint64_t{space.f_blocks} * space.f_frsize};
+      made.path = DirectoryOfPath(name);
+      made.directory = std::move(room.directory.fd);
+      made.space = room.space;
     }
-    const std::string in_dir = name.substr(name.rfind('/') + 1);
-    if (fstatat(fd.get(), in_dir.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-      made.free_bytes += static_cast<uint64_t>(info.st_blocks) * kStatBlockBytes;
-    }
+    made.space.free_bytes += room.reusable_bytes;
     made.bytes += workload.file_size_bytes();
+    made.new_files += room.exists ? 0 : 1;
   }
-  for (const auto& [device, made] : file_systems) {
-    const uint64_t min_free_bytes = MinFreeBytes(workload, made.total_bytes);
-    const bool fits = made.free_bytes >= made.bytes && made.free_bytes - made.bytes >= min_free_bytes;
-    if (made.total_bytes == 0 || fits) continue;
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the files to create in ", made.path, " and below take ", FormatSizeForPeople(made.bytes),
-        "; its file system has ", FormatSizeForPeople(made.free_bytes), " free, and ",
-        FormatSizeForPeople(min_free_bytes),
-        " must remain free (--min-free); free space there, or use a smaller --file-size or fewer --files"));
+  std::vector<WatchedSpace> watched;
+  for (auto& [device, made] : file_systems) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckRoom(made, workload));
+    watched.push_back({std::move(made.directory), std::move(made.path)});
   }
-  return absl::OkStatus();
+  return watched;
 }
 
 // The part of a file that exists that the plan uses.
@@ -132,9 +109,10 @@ absl::StatusOr<uint64_t> UsedBytes(const std::string& name, uint64_t size_bytes,
                    FormatSize(workload.file_size_bytes()), "; use a smaller --file-size, or leave it out"));
 }
 
-// What writing files that exist may still take of one file system, since parts of them are holes.
+// What writing the holes of files that exist takes of one file system.
 struct Growth {
-  std::string path;  // of the first file
+  UniqueFd file;
+  std::string path;  // of the file
   uint64_t bytes = 0;
 };
 
@@ -143,7 +121,7 @@ struct Growth {
 absl::Status CheckAllocated(const std::string& name, const NamedFiles::Held& held, uint64_t used_bytes,
                             const WorkSetup& setup, std::map<dev_t, Growth>& growth) {
   if (held.block_device) return absl::OkStatus();
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, held.open(O_RDONLY));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, held.open(O_RDONLY));
   if (setup.AnyReads()) {
     // Where the file system knows no holes, the end of the file is the first one.
     const off_t hole = lseek(fd.get(), 0, SEEK_HOLE);
@@ -155,54 +133,57 @@ absl::Status CheckAllocated(const std::string& name, const NamedFiles::Held& hel
     }
   }
   if (setup.OnlyReads()) return absl::OkStatus();
+  PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t allocated_bytes, AllocatedBytes(fd.get(), name));
+  if (allocated_bytes >= used_bytes) return absl::OkStatus();
   struct stat info{};
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", name, errno);
-  const uint64_t allocated_bytes = static_cast<uint64_t>(info.st_blocks) * kStatBlockBytes;
-  if (allocated_bytes >= used_bytes) return absl::OkStatus();
   Growth& of_device = growth[info.st_dev];
-  if (of_device.path.empty()) of_device.path = name;
   of_device.bytes += used_bytes - allocated_bytes;
+  if (!of_device.path.empty()) return absl::OkStatus();
+  of_device.path = name;
+  of_device.file = std::move(fd);
   return absl::OkStatus();
 }
 
-absl::Status CheckGrowth(const std::map<dev_t, Growth>& growth, const v1::LogWorkload& workload) {
-  for (const auto& [device, file] : growth) {
-    struct statvfs space{};
-    if (statvfs(file.path.c_str(), &space) != 0) return PosixError("statvfs", file.path, errno);
-    const uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
-    const uint64_t min_free_bytes = MinFreeBytes(workload, uint64_t{space.f_blocks} * space.f_frsize);
-    if (free_bytes >= file.bytes && free_bytes - file.bytes >= min_free_bytes) continue;
-    return absl::ResourceExhaustedError(absl::StrCat(
-        file.path, ": writing the holes of the files there takes up to ", FormatSizeForPeople(file.bytes),
-        "; the file system has ", FormatSizeForPeople(free_bytes), " free, and ", FormatSizeForPeople(min_free_bytes),
-        " must remain free (--min-free); free space there, or use a smaller --file-size"));
+// Checks that the holes can be written. Returns a file of each file system that has some.
+absl::StatusOr<std::vector<WatchedSpace>> CheckGrowth(std::map<dev_t, Growth> growth, const v1::LogWorkload& workload) {
+  std::vector<WatchedSpace> watched;
+  for (auto& [device, grown] : growth) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const Space space, SpaceOf(grown.file.get(), grown.path));
+    const uint64_t min_free_bytes = MinFreeBytes(workload, space.total_bytes);
+    if (space.total_bytes > 0 && !LeavesFree(space.free_bytes, grown.bytes, min_free_bytes)) {
+      return TooLittleSpace(absl::StrCat(grown.path, ": writing the holes of the files there takes up to ",
+                                         FormatSizeForPeople(grown.bytes)),
+                            space.free_bytes, min_free_bytes, "a smaller --file-size");
+    }
+    watched.push_back({std::move(grown.file), std::move(grown.path)});
   }
-  return absl::OkStatus();
+  return watched;
 }
 
-absl::StatusOr<LogPlace> FindNamedFiles(const Sandbox& sandbox, const TargetFiles& targets, WorkSetup& setup) {
+absl::StatusOr<LogPlace> FindNamedFiles(const TargetFiles& targets, WorkSetup& setup) {
   const v1::LogWorkload& workload = setup.workload;
-  const std::vector<std::string> names(workload.files().begin(),
-                                       workload.files().begin() + static_cast<int>(CountUsedFiles(workload)));
   LogPlace place;
   place.path = setup.dirs.front();
   if (workload.create()) {
-    PLIMSOLL_RETURN_IF_ERROR(CheckMayMakeAll(sandbox, targets, setup, names));
-    for (const std::string& name : names) AddOnce(DirectoryOfPath(name), place.counted);
-    place.ops = MakeKeptFiles(targets, workload.file_size_bytes(), MinFreeAsked(workload));
+    PLIMSOLL_ASSIGN_OR_RETURN(place.growing, CheckMakeAll(targets, workload));
+    for (const std::string& name : UsedFiles(workload)) AddOnce(DirectoryOfPath(name), place.counted);
+    place.ops = MakeKeptFiles(
+        targets, workload.file_size_bytes(),
+        workload.has_min_free_bytes() ? std::optional<uint64_t>(workload.min_free_bytes()) : std::nullopt);
     return place;
   }
   auto files = MakeTargetFiles(targets, setup.OnlyReads() ? FileUse::kRead : FileUse::kWrite, workload.overwrite());
   std::vector<uint64_t> sizes;
   std::map<dev_t, Growth> growth;
-  for (const std::string& name : names) {
+  for (const std::string& name : UsedFiles(workload)) {
     PLIMSOLL_ASSIGN_OR_RETURN(const NamedFiles::Held* const held, files->Hold(name));
     PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t used_bytes, UsedBytes(name, held->size_bytes, workload));
     PLIMSOLL_RETURN_IF_ERROR(CheckAllocated(name, *held, used_bytes, setup, growth));
     sizes.push_back(used_bytes);
     AddOnce(held->block_device ? name : DirectoryOfPath(name), place.counted);
   }
-  PLIMSOLL_RETURN_IF_ERROR(CheckGrowth(growth, workload));
+  PLIMSOLL_ASSIGN_OR_RETURN(place.growing, CheckGrowth(std::move(growth), workload));
   PLIMSOLL_RETURN_IF_ERROR(setup.Divide(sizes));
   place.ops = std::move(files);
   return place;
@@ -213,7 +194,7 @@ absl::StatusOr<LogPlace> FindNamedFiles(const Sandbox& sandbox, const TargetFile
 absl::StatusOr<std::vector<LogPlace>> MakeLogPlaces(const Sandbox& sandbox, const TargetFiles& targets,
                                                     WorkSetup& setup) {
   if (!UsesPaths(setup.workload)) return MakeRunDirectories(sandbox, setup);
-  PLIMSOLL_ASSIGN_OR_RETURN(LogPlace place, FindNamedFiles(sandbox, targets, setup));
+  PLIMSOLL_ASSIGN_OR_RETURN(LogPlace place, FindNamedFiles(targets, setup));
   std::vector<LogPlace> places;
   places.push_back(std::move(place));
   return places;

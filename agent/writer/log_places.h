@@ -10,7 +10,8 @@
 #include "agent/host/run_directory.h"
 #include "agent/host/sandbox.h"
 #include "agent/host/target_files.h"
-#include "agent/writer/log_files.h"
+#include "agent/writer/file_ops.h"
+#include "agent/writer/space_watch.h"
 #include "agent/writer/work_setup.h"
 
 namespace plimsoll {
@@ -24,13 +25,15 @@ struct LogPlace {
   std::unique_ptr<FileOps> ops;
   // Directories and block devices whose kernel counters are the place's.
   std::vector<std::string> counted;
-  // Hosts of the run that were seen there; the session's thread's alone.
+  // File systems of which the measured writes take space.
+  std::vector<WatchedSpace> growing;
+  // Hosts of the run that were seen there. Only the session's thread uses it.
   std::set<std::string> seen = {};
 };
 
-// Makes the run's directories, one for each of `setup.dirs`; where one cannot be made, none remains. Of a plan with
-// absolute paths it opens the files that exist, and checks that those that `create` makes can be made; it writes
-// nothing. Sets the regions of `setup` by the files' sizes. What is passed must outlive the places.
+// Makes the run's directories, one for each of `setup.dirs`; if one cannot be made, all are removed. For a plan with
+// absolute paths it opens the files that exist, or checks that `create` can make them, and writes nothing. Sets the
+// regions of `setup` by the sizes of files that exist. `sandbox` and `targets` must outlive the places.
 //
 // Errors name the directory or the file: PERMISSION_DENIED, NOT_FOUND, ALREADY_EXISTS, RESOURCE_EXHAUSTED where the
 // files would not leave the space that must remain free, FAILED_PRECONDITION and INVALID_ARGUMENT where a file is

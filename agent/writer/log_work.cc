@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <utility>
@@ -14,7 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/writer/file_env.h"
+#include "agent/writer/step_recorder.h"
 #include "agent/writer/worker_threads.h"
+#include "agent/writer/write_loop.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -142,7 +145,7 @@ LogWork::LogWork(WorkSetup setup, std::vector<LogPlace> places, const std::atomi
 LogWork::~LogWork() {
   Stop("the session ended");
   WaitIdle(StopControl::kNever);
-  EndThreads();
+  EndThreads().IgnoreError();
 }
 
 absl::StatusOr<v1::Prepared> LogWork::Prepare(const std::function<void(uint64_t, uint64_t)>& progress) {
@@ -220,11 +223,33 @@ absl::Status LogWork::StartRecorder() {
   counters_ = std::make_unique<HostCounters>(paths);
   try {
     load_.Start(setup_.workload.cpu_load());
+    StartSpaceWatch();
     recorder_ = StartThread("recorder", [this] { RunRecorder(); });
   } catch (const std::exception& error) {
     return absl::ResourceExhaustedError(absl::StrCat("no thread for the recorder or the CPU load: ", error.what()));
   }
   return absl::OkStatus();
+}
+
+void LogWork::StartSpaceWatch() {
+  std::vector<WatchedSpace> watched;
+  for (LogPlace& place : places_) {
+    std::ranges::move(place.growing, std::back_inserter(watched));
+    place.growing.clear();
+  }
+  const bool nothing_stays = setup_.workload.has_min_free_bytes() && setup_.workload.min_free_bytes() == 0;
+  if (watched.empty() || nothing_stays) return;
+  space_watch_ = std::make_unique<SpaceWatch>(std::move(watched), setup_.workload,
+                                              [this](const absl::Status& status) { OnLowSpace(status); });
+  space_watch_->Start();
+}
+
+void LogWork::OnLowSpace(const absl::Status& status) {
+  const MutexLock lock(mutex_);
+  if (phase_ != Phase::kArmed || !gate_.begun() || !low_space_.ok()) return;
+  low_space_ = status;
+  if (stop_reason_.empty()) stop_reason_ = std::string(status.message());
+  control_.StopAt(MonotonicNowNs());
 }
 
 absl::Status LogWork::MayFill() const {
@@ -270,7 +295,7 @@ absl::StatusOr<v1::Placed> LogWork::Look(const v1::Look& look) {
     }
     PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<std::string> hosts, place.directory->VisibleHosts(expected));
     place.seen.insert(hosts.begin(), hosts.end());
-    PLIMSOLL_ASSIGN_OR_RETURN(const RunDirectory::Space space, place.directory->MeasureSpace());
+    PLIMSOLL_ASSIGN_OR_RETURN(const Space space, place.directory->MeasureSpace());
     // What FilesIn counts for the host itself is made by now.
     constexpr uint64_t kMadeFiles = 3;
     const std::string& dir = setup_.dirs[static_cast<size_t>(&place - &places_.front())];
@@ -443,9 +468,16 @@ bool LogWork::WaitIdle(int64_t timeout_ns) {
 }
 
 v1::Released LogWork::Release(bool keep_files) {
-  EndThreads();
   v1::Released released;
   std::vector<std::string> left_behind;
+  const auto add = [&](const absl::StatusOr<uint64_t>& removed) {
+    if (removed.ok()) {
+      released.set_removed_files(released.removed_files() + *removed);
+    } else {
+      left_behind.emplace_back(removed.status().message());
+    }
+  };
+  add(EndThreads());
   for (const LogPlace& place : places_) {
     // Files that the plan gave by their paths stay: they exist, or are kept.
     if (place.directory == nullptr) continue;
@@ -453,18 +485,13 @@ v1::Released LogWork::Release(bool keep_files) {
       place.directory->Keep();
       continue;
     }
-    const absl::StatusOr<uint64_t> removed = place.directory->Remove();
-    if (removed.ok()) {
-      released.set_removed_files(released.removed_files() + *removed);
-    } else {
-      left_behind.emplace_back(removed.status().message());
-    }
+    add(place.directory->Remove());
   }
   released.set_left_behind(absl::StrJoin(left_behind, "; "));
   return released;
 }
 
-void LogWork::EndThreads() {
+absl::StatusOr<uint64_t> LogWork::EndThreads() {
   {
     const MutexLock lock(mutex_);
     phase_ = Phase::kEnded;
@@ -472,7 +499,19 @@ void LogWork::EndThreads() {
   gate_.Close();
   for (const auto& writer : writers_) writer->Join();
   if (recorder_.joinable()) recorder_.join();
-  for (const LogPlace& place : places_) place.ops->Close();
+  space_watch_.reset();
+  uint64_t removed = 0;
+  absl::Status status;
+  for (const LogPlace& place : places_) {
+    if (!began_step_) {
+      const absl::StatusOr<uint64_t> of_place = place.ops->RemoveNew();
+      removed += of_place.value_or(0);
+      status.Update(of_place.status());
+    }
+    place.ops->Close();
+  }
+  PLIMSOLL_RETURN_IF_ERROR(status);
+  return removed;
 }
 
 void LogWork::RunRecorder() {
@@ -486,6 +525,7 @@ void LogWork::RunRecorder() {
     const auto start = gate_.AwaitStart(arming, StepRecorder::kTickNs, 0);
     if (!start) return;
     arming = start->arming;
+    began_step_ = true;
     load_.Begin();
     RecordStep(*start);
   }
@@ -501,7 +541,9 @@ void LogWork::RecordStep(const StartGate::Start& start) {
   }
   StepRecorder::Hooks hooks;
   hooks.sample_host = [this] { return counters_->Sample(); };
-  hooks.describe_failure = [this](uint32_t qm, const WriteFailure& failure) { return DescribeFailure(qm, failure); };
+  hooks.describe_failure = [this](uint32_t qm, const WriteFailure& failure) {
+    return FaultOf(writers_[qm - 1]->Describe(failure), qm);
+  };
   StepRecorder recorder(params, states, control_, stop_trace_at_ns_, std::move(hooks), sink_);
   // The gate was asked to wake this thread a tick after the start; one that was stopped opens earlier.
   int64_t wake_ns = std::min(MonotonicNowNs(), start.start_ns + StepRecorder::kTickNs);
@@ -513,16 +555,21 @@ void LogWork::RecordStep(const StartGate::Start& start) {
   load_.End();
 
   std::string reason;
+  absl::Status low_space;
   {
     const MutexLock lock(mutex_);
     reason = stop_reason_;
+    low_space = std::exchange(low_space_, absl::OkStatus());
   }
   v1::StepDone done = recorder.Finish(reason);
+  // All writers may have ended before the watch stopped them.
+  if (!low_space.ok() && !done.stopped().empty()) sink_.OnFault(FaultOf(low_space, 0));
   {
     const MutexLock lock(mutex_);
     // Writers are at the gate: what they showed is cleared before anything can begin again.
     for (WriterState* state : states) state->Reset();
     control_.Clear();
+    low_space_ = absl::OkStatus();
     gate_.End();
     // Before the message, so that an Arm that answers it is taken.
     phase_ = Phase::kReady;
@@ -534,8 +581,7 @@ void LogWork::RecordStep(const StartGate::Start& start) {
   changed_.NotifyAll();
 }
 
-v1::Fault LogWork::DescribeFailure(uint32_t qm, const WriteFailure& failure) const {
-  const absl::Status status = writers_[qm - 1]->Describe(failure);
+v1::Fault LogWork::FaultOf(const absl::Status& status, uint32_t qm) {
   v1::Fault fault;
   fault.set_code(static_cast<int32_t>(status.code()));
   fault.set_message(std::string(status.message()));

@@ -20,10 +20,10 @@
 #include "agent/writer/block_source.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/log_places.h"
+#include "agent/writer/space_watch.h"
 #include "agent/writer/work_setup.h"
 #include "agent/writer/worker_threads.h"
 #include "agent/writer/writer_state.h"
-#include "agent/writer/writer_tally.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
 
@@ -100,7 +100,7 @@ class Writer {
 class LogWork final : public SteppedWork {
  public:
   // Checks the plan (INVALID_ARGUMENT, naming field and limit) and makes the run's directory in each directory of the
-  // plan; where one cannot be made, none remains. Of a plan that gives absolute paths it checks the files instead, and
+  // plan; if one cannot be made, all are removed. For a plan that gives absolute paths it checks the files instead, and
   // opens those that exist (see MakeLogPlaces). `lease_deadline_ns` is a moment of CLOCK_MONOTONIC: no write starts
   // at or after it; the session moves it with every message. `sandbox`, `targets`, `lease_deadline_ns` and `sink` must
   // outlive the object.
@@ -146,17 +146,22 @@ class LogWork final : public SteppedWork {
   // Waits until `writers` of them have filled their extents.
   absl::Status AwaitFilled(uint32_t writers, const std::function<void(uint64_t, uint64_t)>& progress);
   absl::Status StartRecorder();
+  // Starts watching the file systems of which the measured writes take space. Throws std::system_error.
+  void StartSpaceWatch();
+  // Ends the step that runs because too little space is free. On the watch's thread.
+  void OnLowSpace(const absl::Status& status);
   void RunRecorder();
   void RecordStep(const StartGate::Start& start);
-  v1::Fault DescribeFailure(uint32_t qm, const WriteFailure& failure) const;
+  static v1::Fault FaultOf(const absl::Status& status, uint32_t qm);
   // The file that the writer is at: one that it fills, or whose write or read is in flight.
   std::string PathAt(const Writer& writer) const;
-  // Ends all threads and closes the extents. Only when idle.
-  void EndThreads();
+  // Ends all threads and closes the extents. Removes files that `create` made new if no step has begun, since nothing
+  // was written to them; returns their number. Only when idle.
+  absl::StatusOr<uint64_t> EndThreads();
 
   // Only its steps change once the object is made: they are added under the mutex, between steps.
   WorkSetup setup_;
-  // As setup_.dirs: at least one, and never more or fewer.
+  // In the order of setup_.dirs: at least one. Their number does not change.
   std::vector<LogPlace> places_;
   WorkSink& sink_;
   StopControl control_;
@@ -174,12 +179,18 @@ class LogWork final : public SteppedWork {
   uint32_t prepared_writers_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status prepare_error_ ABSL_GUARDED_BY(mutex_);
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
+  // Why the space watch has ended the step; OK: it has not.
+  absl::Status low_space_ ABSL_GUARDED_BY(mutex_);
   int64_t step_end_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 
   std::unique_ptr<HostCounters> counters_;  // the recorder's, once prepared
   CpuLoad load_;
   std::vector<std::unique_ptr<Writer>> writers_;
   std::thread recorder_;
+  // A step has begun. The recorder's, and the session's thread's once the recorder has ended.
+  bool began_step_ = false;
+  // Null if the writers take no further space.
+  std::unique_ptr<SpaceWatch> space_watch_;
 };
 
 }  // namespace plimsoll

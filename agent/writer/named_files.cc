@@ -1,8 +1,6 @@
 #include "agent/writer/named_files.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,9 +35,11 @@ absl::Status WriteFirstPage(int fd, const std::string& path, const PageStamp& st
 
 NamedFiles::Held HoldTarget(TargetFile file) {
   const auto shared = std::make_shared<TargetFile>(std::move(file));
-  return {.size_bytes = shared->size_bytes(), .block_device = shared->block_device(), .open = [shared](int flags) {
-            return shared->Open(flags);
-          }};
+  NamedFiles::Held held{.size_bytes = shared->size_bytes(),
+                        .block_device = shared->block_device(),
+                        .open = [shared](int flags) { return shared->Open(flags); }};
+  if (shared->is_new()) held.remove_new = [shared] { return shared->RemoveNew(); };
+  return held;
 }
 
 }  // namespace
@@ -49,6 +49,7 @@ absl::StatusOr<const NamedFiles::Held*> NamedFiles::Hold(const std::string& name
   if (closed_) return absl::FailedPreconditionError(absl::StrCat(PathOf(name), " was closed"));
   if (const auto known = held_.find(name); known != held_.end()) return &known->second;
   PLIMSOLL_ASSIGN_OR_RETURN(Held held, find_(name));
+  if (held.remove_new) removals_.push_back(held.remove_new);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, held.open(O_RDONLY));
   struct stat info{};
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", PathOf(name), errno);
@@ -64,7 +65,7 @@ absl::StatusOr<const NamedFiles::Held*> NamedFiles::Hold(const std::string& name
 absl::StatusOr<UniqueFd> NamedFiles::Create(const std::string& relative, int flags) {
   PLIMSOLL_ASSIGN_OR_RETURN(const Held* const held, Hold(relative));
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, held->open(flags));
-  // Other files are filled, which shows it.
+  // Writing a run's own files full shows it.
   if (directory_ == nullptr && (flags & O_DIRECT) != 0) {
     alignas(kStampedPageBytes) std::array<std::byte, kStampedPageBytes> page{};
     const int64_t read = ReadAt(fd.get(), 0, page.data(), page.size());
@@ -77,42 +78,29 @@ std::string NamedFiles::PathOf(const std::string& relative) const {
   return directory_ == nullptr ? relative : absl::StrCat(directory_->path(), "/", relative);
 }
 
-int64_t NamedFiles::Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) {
-  return WriteAt(fd, offset_bytes, data, size_bytes);
-}
-
-int NamedFiles::Sync(int fd) {
-  return fsync(fd) == 0 ? 0 : -errno;
-}
-
-int NamedFiles::GetFlags(int fd) {
-  const int flags = fcntl(fd, F_GETFL);
-  return flags >= 0 ? flags : -errno;
-}
-
-int NamedFiles::SetFlags(int fd, int flags) {
-  return fcntl(fd, F_SETFL, flags) == 0 ? 0 : -errno;
-}
-
-uint32_t NamedFiles::DirectAlignBytes(int fd) {
-  struct statx facts{};
-  if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) != 0) return 0;
-  if ((facts.stx_mask & STATX_DIOALIGN) != 0) return facts.stx_dio_offset_align;
-  // Kernels that do not report it of a device know its logical block.
-  int block_bytes = 0;
-  const bool known = S_ISBLK(facts.stx_mode) && ioctl(fd, BLKSSZGET, &block_bytes) == 0 && block_bytes > 0;
-  return known ? static_cast<uint32_t>(block_bytes) : 0;
-}
-
-absl::StatusOr<RunDirectory::Space> NamedFiles::MeasureSpace() {
-  if (directory_ == nullptr) return RunDirectory::Space{};
+absl::StatusOr<Space> NamedFiles::MeasureSpace() {
+  if (directory_ == nullptr) return Space{};
   return directory_->MeasureSpace();
+}
+
+absl::StatusOr<uint64_t> NamedFiles::RemoveNew() {
+  const MutexLock lock(mutex_);
+  uint64_t removed = 0;
+  absl::Status status;
+  for (const auto& remove : std::exchange(removals_, {})) {
+    const absl::StatusOr<bool> one = remove();
+    if (one.ok() && *one) ++removed;
+    status.Update(one.status());
+  }
+  PLIMSOLL_RETURN_IF_ERROR(status);
+  return removed;
 }
 
 void NamedFiles::Close() {
   const MutexLock lock(mutex_);
   closed_ = true;
   held_.clear();
+  removals_.clear();
 }
 
 std::unique_ptr<NamedFiles> MakeRunFiles(RunDirectory& directory, uint64_t size_bytes, const PageStamp& stamp) {

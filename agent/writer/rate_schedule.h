@@ -163,7 +163,7 @@ struct ChosenWrites {
   uint64_t Count(uint64_t from, uint64_t to) const { return below(to) - below(from); }
 };
 
-// As NotIssuedAges, of the chosen writes alone. Their sum is exact up to 2^16 writes in [from, to), and beyond that
+// NotIssuedAges for the chosen writes alone. Their sum is exact up to 2^16 writes in [from, to), and beyond that
 // their share of the sum of all.
 v1::Distribution ChosenNotIssuedAges(const RateSchedule& schedule, uint64_t from, uint64_t to, int64_t end_ns,
                                      const ChosenWrites& chosen);

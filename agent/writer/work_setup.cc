@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/writer/files_setup.h"
+#include "common/block_access.h"
 #include "common/field_rules.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -16,8 +17,6 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
-// Between the seeds of two steps of a search; any large odd number.
-constexpr uint32_t kSeedStride = 0x9E3779B9;
 
 using Plan = v1::TestPlan;
 
@@ -185,7 +184,7 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           step.has_rate_per_second() ? step.rate_per_second() : setup.workload.rate_per_second(),
           step.has_arrival() ? step.arrival() : setup.workload.arrival(),
           step.qm() > 0 ? step.qm() : setup.workload.qm(),
-          setup.seed + (of_search ? number * kSeedStride : 0),
+          SeedOfStep(setup.seed, number, of_search),
           step.random_order(),
           step.read_percent(),
           DownHostOf(step)};
@@ -396,7 +395,7 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .measure_parts = loop.measure_parts,
           .delay_ns = workload.delay_ns(),
           .pause_percent = loop.pause_percent,
-          .one_pass = loop.pass_blocks > 0,
+          .pass_blocks = loop.pass_blocks,
           .stall_ns = stall_ns,
           // A writer that stalled for less than half of a stall was unaffected for more than half of it.
           .reported_from_ns = stall_ns / 2};

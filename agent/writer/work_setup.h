@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "agent/writer/file_regions.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/write_loop.h"
 #include "agent/writer/writer_tally.h"
+#include "common/file_regions.h"
 #include "common/protocol.h"
 #include "plimsoll/v1/agent.pb.h"
 
@@ -89,7 +89,7 @@ struct WorkSetup {
   uint64_t BytesOfWriter(uint32_t writer) const;
   // Size of a writer's blocks in a step, or the largest of them.
   uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
-  // When a writer's writes are due in a step that starts at `start_ns`; none in a closed loop. `writer` from 1.
+  // When a writer's writes are due in a step that starts at `start_ns`; absent in a closed loop. `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;
   // Bytes that preparing writes: of all extents of the host, or of the files that it makes and fills.
   uint64_t total_bytes() const;

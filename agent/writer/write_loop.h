@@ -20,9 +20,9 @@ namespace plimsoll {
 struct WriteLoopParams {
   uint32_t epoch = 0;  // of the stamps
   ExtentLayout layout;
-  // Sizes of the blocks; none: all have the layout's. The layout's is the largest.
+  // Sizes of the blocks, of which the layout's is the largest; absent: all have the layout's.
   std::optional<SizeMix> mix = std::nullopt;
-  // Reads, random order, a pass and pauses; none for a log.
+  // Reads, random order, a pass and pauses; absent for a log.
   std::optional<Access> access = std::nullopt;
   // Buffer for reads: the largest block size, aligned for O_DIRECT. Null if the step does not read.
   std::byte* read_buffer = nullptr;
@@ -32,11 +32,11 @@ struct WriteLoopParams {
   int64_t start_ns = 0;
   // No write starts at or after it.
   int64_t end_ns = 0;
-  // Pause after each write; 0: none.
+  // Pause after each write; 0: no pause.
   int64_t delay_ns = 0;
-  // Pause after each operation, as MeanPause has it, where there is no delay; 0: none. Only with `access`.
+  // Pause after each operation, as MeanPause computes it, if there is no delay; 0: no pause. Only with `access`.
   double pause_percent = 0;
-  // Operations after which the loop ends, if the step has not ended before; 0: none. Only with `access`.
+  // Operations of a pass: after these the loop ends, if the step has not ended before. 0: no pass. Only with `access`.
   uint64_t pass_blocks = 0;
   // Each write is followed by a sync within its latency.
   bool sync_each_write = false;
@@ -235,7 +235,6 @@ void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& s
     now_ns = env.Now();
     if (!allowed || now_ns >= std::min(end_ns, control.limit_ns())) [[unlikely]] {
       loop_end = WhyNoWriteMayStart(now_ns, end_ns, control);
-      if constexpr (kAccess) state.pass_unfinished = params.pass_blocks > 0 && loop_end == LoopEnd::kRanToEnd;
       break;
     }
     const int64_t start_ns = now_ns;

@@ -101,7 +101,7 @@ class SampleRing {
 // Why a writer left its loop.
 enum class LoopEnd : uint8_t {
   kRanToEnd,  // the step was over
-  kStopped,   // somebody asked for it
+  kStopped,   // a stop was requested
   kLease,     // the lease had run out
   kFailed,    // its write or read failed: see WriteFailure
 };
@@ -120,7 +120,7 @@ struct WriteFailure {
 };
 
 // Written by the writer's thread alone, with plain stores: single writer, so no read-modify-write is needed. The cells
-// may be read at any time by anybody; each comment states what a reader may conclude from several of them.
+// may be read at any time by any thread; each comment states what a reader may conclude from several of them.
 //
 // Fields are cleared by Reset between steps, when the writer waits at the start gate.
 struct WriterState {
@@ -152,7 +152,8 @@ struct WriterState {
   std::atomic<uint64_t> ring_full_waits{0};
   std::atomic<uint64_t> ring_full_wait_ns{0};
 
-  // Likewise, of the parts of its writes (WriteLoopParams::measure_parts): the call that writes, and the sync.
+  // The writer's own count of the parts of its writes (WriteLoopParams::measure_parts): the call that writes, and the
+  // sync.
   struct PartCount {
     std::atomic<uint64_t> latency_sum_ns{0};
     std::atomic<uint64_t> latency_max_ns{0};
@@ -171,8 +172,6 @@ struct WriterState {
   // How the loop ended. Valid when `finished` was seen (acquire); the writer does not touch this object after it.
   LoopEnd end = LoopEnd::kRanToEnd;
   WriteFailure failure;
-  // The step ended before a pass over all blocks did (WriteLoopParams::pass_blocks).
-  bool pass_unfinished = false;
   int64_t finished_ns = 0;
   std::atomic<bool> finished{false};
 
@@ -195,7 +194,6 @@ struct WriterState {
     last_end_ns.store(0, std::memory_order_relaxed);
     end = LoopEnd::kRanToEnd;
     failure = {};
-    pass_unfinished = false;
     finished_ns = 0;
     finished.store(false, std::memory_order_relaxed);
   }

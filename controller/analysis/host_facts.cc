@@ -310,6 +310,9 @@ void HostLoad::Disk::Add(const Disk& other) {
   flushes = SaturatingAdd(flushes, other.flushes);
   flush_time_ms = SaturatingAdd(flush_time_ms, other.flush_time_ms);
   busy_ms = SaturatingAdd(busy_ms, other.busy_ms);
+  reads = SaturatingAdd(reads, other.reads);
+  read_bytes = SaturatingAdd(read_bytes, other.read_bytes);
+  read_time_ms = SaturatingAdd(read_time_ms, other.read_time_ms);
 }
 
 void HostLoad::Nfs::Add(const Nfs& other) {
@@ -340,12 +343,18 @@ uint64_t HostLoad::Rise(uint64_t before, uint64_t now) {
 
 HostLoad::Disk HostLoad::DiskRise(const v1::DiskCounters& now) {
   const v1::DiskCounters& before = last_.disk();
-  return {Rise(before.writes(), now.writes()),
-          Rise(before.written_bytes(), now.written_bytes()),
-          Rise(before.write_time_ms(), now.write_time_ms()),
-          Rise(before.flushes(), now.flushes()),
-          Rise(before.flush_time_ms(), now.flush_time_ms()),
-          Rise(before.busy_ms(), now.busy_ms())};
+  Disk disk;
+  disk.writes = Rise(before.writes(), now.writes());
+  disk.written_bytes = Rise(before.written_bytes(), now.written_bytes());
+  disk.write_time_ms = Rise(before.write_time_ms(), now.write_time_ms());
+  disk.flushes = Rise(before.flushes(), now.flushes());
+  disk.flush_time_ms = Rise(before.flush_time_ms(), now.flush_time_ms());
+  disk.busy_ms = Rise(before.busy_ms(), now.busy_ms());
+  if (!reads_ || !now.has_reads()) return disk;
+  disk.reads = Rise(before.reads(), now.reads());
+  disk.read_bytes = Rise(before.read_bytes(), now.read_bytes());
+  disk.read_time_ms = Rise(before.read_time_ms(), now.read_time_ms());
+  return disk;
 }
 
 HostLoad::Nfs HostLoad::NfsRise(const v1::NfsOperation& before, const v1::NfsOperation& now) {
@@ -427,11 +436,14 @@ void HostLoad::AddMeasured(const v1::HostSample& sample, uint64_t& rows_left) {
   const Disk disk = sample.has_disk() ? DiskRise(sample.disk()) : Disk{};
   const Nfs write = sample.has_nfs() ? NfsRise(last_.nfs().write(), sample.nfs().write()) : Nfs{};
   const Nfs commit = sample.has_nfs() ? NfsRise(last_.nfs().commit(), sample.nfs().commit()) : Nfs{};
+  const bool nfs_reads = reads_ && sample.nfs().has_read();
+  const Nfs read = nfs_reads ? NfsRise(last_.nfs().read(), sample.nfs().read()) : Nfs{};
   sampled_ns_ += length_ns;
   agent_cpu_ns_ = SaturatingAdd(agent_cpu_ns_, agent_cpu_ns);
   cpu_wait_ns_ = SaturatingAdd(cpu_wait_ns_, cpu_wait_ns);
   late_max_ns_ = std::max(late_max_ns_, sample.recorder_late_max_ns());
   disk_.Add(disk);
+  read_.Add(read);
   write_.Add(write);
   commit_.Add(commit);
 
@@ -449,10 +461,17 @@ void HostLoad::AddMeasured(const v1::HostSample& sample, uint64_t& rows_left) {
     Push(*columns_.mutable_disk_write_ms(), row, Ratio(disk.write_time_ms, disk.writes));
     Push(*columns_.mutable_disk_busy(), row, BusyPercent(disk.busy_ms, length_ns));
   }
+  if (reads_ && sample.disk().has_reads()) {
+    Push(*columns_.mutable_disk_read_ms(), row, Ratio(disk.read_time_ms, disk.reads));
+  }
   if (sample.has_nfs()) {
     Push(*columns_.mutable_nfs_round_trip_ms(), row, Ratio(write.round_trip_ms, write.operations));
     Push(*columns_.mutable_nfs_execute_ms(), row, Ratio(write.execute_ms, write.operations));
     Push(*columns_.mutable_nfs_retransmits(), row, SaturatingAdd(write.retransmits, commit.retransmits));
+  }
+  if (nfs_reads) {
+    Push(*columns_.mutable_nfs_read_round_trip_ms(), row, Ratio(read.round_trip_ms, read.operations));
+    Push(*columns_.mutable_nfs_read_execute_ms(), row, Ratio(read.execute_ms, read.operations));
   }
 }
 
@@ -488,6 +507,9 @@ v1::HostLoadReport HostLoad::Make() const {
   Complete(*report.mutable_nfs_round_trip_ms(), rows);
   Complete(*report.mutable_nfs_execute_ms(), rows);
   Complete(*report.mutable_nfs_retransmits(), rows);
+  Complete(*report.mutable_disk_read_ms(), rows);
+  Complete(*report.mutable_nfs_read_round_trip_ms(), rows);
+  Complete(*report.mutable_nfs_read_execute_ms(), rows);
   report.set_sampled_ns(sampled_ns_);
   if (sampled_ns_ > 0) {
     report.set_agent_cpu_percent(Percent(static_cast<double>(agent_cpu_ns_), sampled_ns_));
@@ -505,10 +527,16 @@ v1::HostLoadReport HostLoad::Make() const {
     disk.set_flushes(disk_.flushes);
     disk.set_flush_ms(Ratio(disk_.flush_time_ms, disk_.flushes));
     if (sampled_ns_ > 0) disk.set_busy_percent(BusyPercent(disk_.busy_ms, sampled_ns_));
+    if (reads_ && last_.disk().has_reads()) {
+      disk.set_reads(disk_.reads);
+      disk.set_read_bytes(disk_.read_bytes);
+      disk.set_read_ms(Ratio(disk_.read_time_ms, disk_.reads));
+    }
   }
   if (last_.has_nfs()) {
     *report.mutable_nfs()->mutable_write() = write_.Make();
     *report.mutable_nfs()->mutable_commit() = commit_.Make();
+    if (reads_ && last_.nfs().has_read()) *report.mutable_nfs()->mutable_read() = read_.Make();
   }
   return report;
 }

@@ -95,7 +95,7 @@ v1::HostReport MakeHostReport(const HostFacts& facts);
 // host's storage. Hosts that are not prepared have none. Storages are numbered in the order of their first host.
 std::vector<v1::StorageReport> GroupStorages(HostTable& hosts);
 
-// Rows that the columns of all hosts of a report may take: 64 bytes each.
+// Rows that the columns of all hosts of a report may take: at most 88 bytes each.
 inline constexpr uint64_t kLoadRows = 500'000;
 
 // NFS WRITE and COMMIT calls that a kernel retransmitted in the measured time, as far as samples separate them.
@@ -115,9 +115,10 @@ struct RetransmitBounds {
 // negative, and sums stick at their largest value. Not thread-safe.
 class HostLoad {
  public:
-  // The step's start and that of its measured part, in the agent's clock, and how many writers the host has.
-  HostLoad(int64_t start_ns, int64_t measured_start_ns, uint32_t writers)
-      : measured_start_ns_(measured_start_ns), writers_(writers), last_ns_(start_ns) {
+  // The step's start and that of its measured part, in the agent's clock, how many writers the host has, and whether
+  // they read: without that, the kernel's reads are those of other programs, and are left out.
+  HostLoad(int64_t start_ns, int64_t measured_start_ns, uint32_t writers, bool reads = false)
+      : measured_start_ns_(measured_start_ns), writers_(writers), reads_(reads), last_ns_(start_ns) {
     retransmits_.until_ns = start_ns;
   }
 
@@ -159,6 +160,9 @@ class HostLoad {
     uint64_t flushes = 0;
     uint64_t flush_time_ms = 0;
     uint64_t busy_ms = 0;
+    uint64_t reads = 0;
+    uint64_t read_bytes = 0;
+    uint64_t read_time_ms = 0;
 
     void Add(const Disk& other);
   };
@@ -177,6 +181,7 @@ class HostLoad {
 
   int64_t measured_start_ns_;
   uint32_t writers_;
+  bool reads_;
   // The sample before, or the step's start: its moment, and the last known value of each counter.
   int64_t last_ns_;
   v1::HostSample last_;
@@ -192,6 +197,7 @@ class HostLoad {
   uint64_t pauses_ = 0;
   uint64_t paused_ns_ = 0;
   Disk disk_;
+  Nfs read_;
   Nfs write_;
   Nfs commit_;
   RetransmitBounds retransmits_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/timeline/timeline.h"
@@ -31,8 +32,8 @@ class SecondBudget {
   }
 
  private:
-  // The longest limit of a pass that keeps its seconds: a day, the default.
-  static constexpr int64_t kMaxPassSeconds = 86'400;
+  // The longest limit of a pass that keeps its seconds.
+  static constexpr int64_t kMaxPassSeconds = kLongestPassNs / kNsPerSecond;
 
   static int64_t SecondsIn(int64_t length_ns) { return (length_ns + kNsPerSecond - 1) / kNsPerSecond; }
 

@@ -388,7 +388,9 @@ absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v
   PLIMSOLL_RETURN_IF_ERROR(part.AddSample(sample));
   const std::optional<int64_t> start_ns = HostStartNs(host);
   if (!start_ns) return absl::OkStatus();
-  const auto load = loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers()).first;
+  const bool reads = step_.read_percent() > 0;
+  const auto load =
+      loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers(), reads).first;
   return load->second.Add(sample, rows_left);
 }
 

@@ -16,7 +16,6 @@
 #include "controller/plan/files_plan.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/plain_text.h"
-#include "controller/report/used_files.h"
 
 namespace plimsoll {
 namespace {
@@ -28,40 +27,27 @@ bool WritesFiles(const v1::TestPlan& plan) {
   return plan.read_percent() < kOnlyReads;
 }
 
-bool IsMissing(const v1::FileDescription& file) {
-  return file.error_code() == static_cast<int32_t>(absl::StatusCode::kNotFound);
+bool HasCode(const v1::FileDescription& file, absl::StatusCode code) {
+  return file.error_code() == static_cast<int32_t>(code);
 }
 
-std::string WhyNotCreated(const v1::FileDescription& file) {
-  if (IsMissing(file) || file.kept()) return file.write_error();
-  // The way out that the agent names is one for files that exist. It does not look at a file that it may not use.
-  const bool names_targets = absl::StrContains(file.error(), "--allow-target");
-  if (!file.error().empty() && !names_targets) return file.error();
-  if (names_targets) {
-    return absl::StrCat(file.path(),
-                        " exists, and --create of this agent did not make it, or the agent may not look at it: name a "
-                        "file that does not exist, below a --root of an agent that was started with --allow-kept");
-  }
-  return absl::StrCat(file.path(),
-                      " exists, and --create of this agent did not make it: remove it, or name another file");
+bool IsMissing(const v1::FileDescription& file) {
+  return HasCode(file, absl::StatusCode::kNotFound);
 }
 
 // Why the file cannot be used; empty: it can.
 std::string WhyNot(const v1::FileDescription& file, const v1::TestPlan& plan, bool started) {
-  const v1::LogWorkload& workload = plan.workload();
-  if (workload.create()) return WhyNotCreated(file);
-  const bool unasked = WritesFiles(plan) && !workload.overwrite();
-  // Such an agent may use no other files: its own message would name an option that is not the user's.
-  if (started && unasked && file.error_code() == static_cast<int32_t>(absl::StatusCode::kPermissionDenied)) {
-    return absl::StrCat(file.path(), " would be overwritten: pass --overwrite if its contents may be lost");
-  }
+  if (plan.workload().create()) return file.create_error();
+  const bool writes = WritesFiles(plan);
+  const bool needs_overwrite = writes && !plan.workload().overwrite() && !file.kept();
+  const std::string overwritten =
+      absl::StrCat(file.path(), " would be overwritten: pass --overwrite if its contents may be lost");
+  // Without --overwrite a started agent may use kept files alone: its own message would name an option of the agent.
+  if (started && needs_overwrite && HasCode(file, absl::StatusCode::kPermissionDenied)) return overwritten;
   if (!file.error().empty()) return file.error();
-  if (!WritesFiles(plan)) return "";
+  if (!writes) return "";
   if (!file.write_error().empty()) return file.write_error();
-  if (unasked && !file.kept()) {
-    return absl::StrCat(file.path(), " would be overwritten: pass --overwrite if its contents may be lost");
-  }
-  return "";
+  return needs_overwrite ? overwritten : "";
 }
 
 // Why the file is too small for its part of the plan; empty: it is not.
@@ -154,8 +140,9 @@ std::vector<std::string> DescribeFiles(const v1::TestPlan& plan, const std::vect
                                        const std::vector<HostFiles>& files) {
   std::vector<std::vector<std::string>> rows = {{"host", "file", "size", "kind", ""}};
   for (const auto& host : hosts) {
+    const uint64_t created_bytes = EffectiveWorkload(plan, static_cast<int>(host->index)).file_size_bytes();
     for (const v1::FileDescription& file : files[host->index]) {
-      const uint64_t bytes = plan.workload().create() ? plan.workload().file_size_bytes() : file.size_bytes();
+      const uint64_t bytes = plan.workload().create() ? created_bytes : file.size_bytes();
       rows.push_back({SanitizeForTerminal(host->label), SanitizeForTerminal(file.path()), FormatSizeForPeople(bytes),
                       KindOfFile(file), FateOfFile(file, plan)});
     }

@@ -18,24 +18,25 @@ namespace plimsoll {
 // The files of one host that its agent described, in the order of UsedFiles.
 using HostFiles = std::vector<v1::FileDescription>;
 
-// The error of LocalDirectory for the first directory of a named file that is not one of this machine. Paths that no
-// plan may have are left to its check.
+// Checks that the directory of each named file exists on this machine. Returns the error of LocalDirectory for the
+// first one that does not. Skips paths that the check of the plan refuses.
 absl::Status CheckLocalDirectoriesOf(const v1::LogWorkload& workload);
 
-// Roots of an agent that is started for a host's part of such a plan: the directories of its files, each once, but not
-// those of devices; /tmp where all files are devices.
+// Roots of an agent that is started for a workload with absolute paths: the directories of its files, each once,
+// without directories of devices. If all files are devices: /tmp.
 std::vector<AgentRoot> RootsOfFiles(const v1::LogWorkload& workload);
 
-// Options of an agent that is started on this machine for such a plan, which its user has both written and let run:
-// files that `create` left, and the named files that exist where they are only read or may be overwritten.
+// Options of an agent that is started on this machine for a plan with absolute paths. They permit files that `create`
+// left and, if the plan only reads or has `overwrite`, the named files that exist: one user gives the plan and runs the
+// agent.
 std::vector<std::string> PermissionsOfFiles(const v1::TestPlan& plan);
 
-// Why the files cannot be used as the plan has it, naming host, path and reason: kWrong. `files` is by host. `started`:
-// the agent was started on this machine with PermissionsOfFiles.
+// Checks the described files against the plan. Returns kWrong with a line for each file that cannot be used: host, path
+// and reason. `files` is by host. `started`: the agent was started on this machine with PermissionsOfFiles.
 std::optional<Failure> CheckFiles(const v1::TestPlan& plan, const std::vector<std::unique_ptr<Host>>& hosts,
                                   const std::vector<HostFiles>& files, bool started);
 
-// A table of the files by host, with what becomes of each: lines without line ends.
+// A table of the files by host that shows what the run does to each: lines without line ends.
 std::vector<std::string> DescribeFiles(const v1::TestPlan& plan, const std::vector<std::unique_ptr<Host>>& hosts,
                                        const std::vector<HostFiles>& files);
 

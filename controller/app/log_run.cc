@@ -25,7 +25,6 @@
 #include "controller/plan/sweep.h"
 #include "controller/render/plain_text.h"
 #include "controller/report/main_operation.h"
-#include "controller/report/used_files.h"
 #include "controller/run/preparation.h"
 #include "controller/run/run_records.h"
 
@@ -99,7 +98,7 @@ class LogRun final : public PlannedRun {
       if (host->description.ok()) {
         auto& described = *host->description->mutable_files();
         files_[host->index].assign(described.begin(), described.end());
-        // Of the directory of devices, nothing is measured.
+        // Nothing is measured in the directory of devices.
         if (!described.empty() && std::ranges::all_of(described, &v1::FileDescription::block_device)) {
           for (v1::DirectoryDescription& directory : *host->description->mutable_directories()) {
             directory.clear_caveat();
@@ -114,7 +113,7 @@ class LogRun final : public PlannedRun {
         host->description->clear_holder();
       }
     }
-    // What is wrong with a file says more than what follows from it for its directory.
+    // The problem of a file is reported before those of its directory, which follow from it.
     const bool all_described =
         std::ranges::all_of(fleet().hosts(), [](const auto& host) { return host->description.ok(); });
     auto of_files = all_described ? CheckFiles(plan_, fleet().hosts(), files_, StartsChild()) : std::nullopt;
@@ -263,7 +262,7 @@ class LogRun final : public PlannedRun {
 
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
-  // By host, as the agents described them; none where the plan names no paths.
+  // The descriptions of the agents, by host; empty if the plan names no paths.
   std::vector<HostFiles> files_;
 };
 

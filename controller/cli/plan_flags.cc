@@ -15,7 +15,6 @@
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/sweep.h"
-#include "controller/report/used_files.h"
 
 namespace plimsoll {
 namespace {

@@ -79,6 +79,23 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, RunKind kind,
 
 namespace {
 
+// Why mqldt's columns do not fit the plan; empty: they do.
+std::string CsvFileProblem(const v1::TestPlan& plan) {
+  if (HasPlacement(plan) || plan.has_block_size_mix()) {
+    return absl::StrCat("mqldt's columns are for one block size a step, which a ",
+                        HasPlacement(plan) ? "placement" : "mix", " does not have; use report.csv");
+  }
+  if (plan.has_sweep()) {
+    return "mqldt's columns do not show what a list of --rate or --qm gives to a step; leave it out and use "
+           "report.csv, or give one value";
+  }
+  if (plan.read_percent() > 0) {
+    return absl::StrCat("mqldt's columns are for writes, and --read-percent ", plan.read_percent(),
+                        " reads; use report.csv");
+  }
+  return "";
+}
+
 int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
@@ -89,17 +106,8 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
-  if (!flags.csv_file.empty() && (HasPlacement(*plan) || plan->has_block_size_mix())) {
-    return PrintError(line,
-                      absl::StrCat("--csv-file: mqldt's columns are for one block size a step, which a ",
-                                   HasPlacement(*plan) ? "placement" : "mix", " does not have; use report.csv"),
-                      Exit::kWrong);
-  }
-  if (!flags.csv_file.empty() && plan->has_sweep()) {
-    return PrintError(line,
-                      "--csv-file: mqldt's columns do not show what a list of --rate or --qm gives to a step; leave it "
-                      "out and use report.csv, or give one value",
-                      Exit::kWrong);
+  if (const std::string problem = CsvFileProblem(*plan); !flags.csv_file.empty() && !problem.empty()) {
+    return PrintError(line, absl::StrCat("--csv-file: ", problem), Exit::kWrong);
   }
   PlanRun how = flags.view.Applied(flags.how);
   how.finish = [&flags](const v1::Report& report, const std::string& /*results*/) {

@@ -34,7 +34,7 @@ namespace {
 constexpr char kXdisk[] = "xdisk";
 
 struct XdiskFlags {
-  // xdisk's own words of the command line.
+  // The command line without the options with two dashes.
   std::vector<std::string> words;
   XdiskPermissions permissions;
   std::string out;
@@ -66,7 +66,7 @@ class XdiskPages {
     log_ << text << std::flush;
     if (!log_ && error_ == 0) error_ = errno == 0 ? EIO : errno;
   }
-  // What became of the log.
+  // The first error of writing the log.
   absl::Status status() const { return error_ == 0 ? absl::OkStatus() : PosixError("-L", log_name_, error_); }
 
  private:
@@ -76,7 +76,7 @@ class XdiskPages {
   int error_ = 0;
 };
 
-// Prints what comes before the figures once the run has begun: a run that is refused prints no table.
+// Prints information and header line once the run has begun: a run that is refused prints no table.
 class XdiskHeading final : public LiveObserver {
  public:
   XdiskHeading(const XdiskOptions& options, XdiskPages& pages) : options_(options), pages_(pages) {}
@@ -111,11 +111,11 @@ void PrintRemark(Console& line, const std::string& remark) {
   line.err << "plimsoll: " << SanitizeForTerminal(remark) << std::endl;
 }
 
-// Runs the plan, and prints what xdisk prints.
+// Runs the plan, and prints its figures as xdisk does.
 int RunXdisk(const XdiskOptions& options, const XdiskFlags& flags, const v1::TestPlan& plan, XdiskPages& pages,
              Console& line) {
   AccessFlags access_flags = flags.access;
-  // Hosts that are named are reached as xdisk does it, unless the user chooses another way.
+  // Like xdisk, reaches named hosts over ssh unless the user chooses another way.
   if (flags.launch->count() == 0) access_flags.launch.how = options.hosts.empty() ? "none" : "ssh";
   const absl::StatusOr<AgentAccess> access = LoadAccess(access_flags);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
@@ -193,9 +193,9 @@ void AddXdiskCommand(CLI::App& app, CommandLine& line) {
     }
   }
   command->add_flag("--overwrite", flags->permissions.overwrite,
-                    "Write to files and devices that no -C left, and lose what they hold");
+                    "Write to files and devices that -C did not create; their contents are lost");
   command->add_flag("--allow-target", flags->permissions.allow_target,
-                    "Let agents that are started on hosts open the files of -f, whoever made them");
+                    "Let agents that are started on hosts open any file and device of -f");
   AddResultsOption(*command, flags->out);
   AddAccessFlags(*command, flags->access);
   flags->launch = command->get_option("--launch")->default_str("ssh with -n or -N");

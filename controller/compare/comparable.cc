@@ -23,7 +23,6 @@
 #include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
-#include "controller/report/used_files.h"
 #include "google/protobuf/message.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"

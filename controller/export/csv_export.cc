@@ -1,10 +1,13 @@
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/export/exported_places.h"
 #include "controller/export/formats.h"
 #include "controller/render/csv.h"
 
@@ -49,12 +52,16 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
                                    Output& output) {
   const bool parts = index.HasParts();
   const bool reads = index.HasReads();
+  const bool has_files = index.HasFiles();
   PLIMSOLL_RETURN_IF_ERROR(output.Append(
       absl::StrCat("timeline_ns,utc,host,qm,step,seq,latency_ns,bytes,error_ns", parts ? ",write_call_ns,sync_ns" : "",
-                   filter.warmup ? ",part" : "", reads ? ",operation" : "", "\r\n")));
+                   filter.warmup ? ",part" : "", reads ? ",operation" : "", has_files ? ",file,offset" : "", "\r\n")));
+  ExportedPlaces places(index);
   std::vector<std::string> hosts;
-  for (const IndexedWriter& writer : index.writers()) {
-    hosts.push_back(CsvCell(index.hosts().at(writer.host).label));
+  std::vector<std::string> files;
+  for (uint32_t place = 0; place < index.writers().size(); ++place) {
+    hosts.push_back(CsvCell(index.hosts().at(index.writers()[place].host).label));
+    files.push_back(CsvCell(places.FileOf(place)));
   }
   uint64_t lines = 0;
   Line line;
@@ -90,6 +97,11 @@ absl::StatusOr<uint64_t> ExportCsv(const RunIndex& index, const WriteFilter& fil
       }
       if (filter.warmup) line.Add(std::string(write.warmup ? "warmup" : "measured"));
       if (reads) line.Add(std::string(write.read ? "read" : "write"));
+      if (has_files) {
+        line.Add(files[write.writer]);
+        const std::optional<uint64_t> offset = places.OffsetOf(write);
+        line.Add(offset.has_value() ? absl::StrCat(*offset) : std::string());
+      }
       line.End();
       PLIMSOLL_RETURN_IF_ERROR(output.Append(line.text()));
     }

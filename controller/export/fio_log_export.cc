@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/export/exported_places.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
 #include "controller/journal/results.h"
@@ -65,22 +65,6 @@ class Made {
   bool kept_ = false;
 };
 
-// Whether the number of an operation shows where its block lies. It does where blocks are taken in their order and
-// writes and reads do not have numbers of their own.
-bool NumbersShowOffsets(const v1::LogStep& step) {
-  return !step.random_order() && ReadOperationOf(step).value_or(kMainOperation) == kMainOperation;
-}
-
-// Where the block with number `seq` (from 1) of a step lies: extents of equal size in turn, and a block that does not
-// fit in the rest of one goes to the start of the next. 0, as fio writes it without log_offset, where `seq` is 0 or
-// blocks differ in size.
-uint64_t OffsetOf(const v1::LogWorkload& workload, uint64_t block_bytes, uint64_t seq) {
-  const uint64_t per_extent = block_bytes == 0 ? 0 : workload.file_size_bytes() / block_bytes;
-  if (seq == 0 || per_extent == 0 || workload.num_files() == 0) return 0;
-  const uint64_t slot = (seq - 1) % (per_extent * workload.num_files());
-  return slot / per_extent * workload.file_size_bytes() + slot % per_extent * block_bytes;
-}
-
 // The moment of the timeline that the logs have as 0.
 int64_t BaseNs(const RunIndex& index, const WriteFilter& filter, bool unix_epoch) {
   if (unix_epoch) {
@@ -98,6 +82,7 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
   Made made(directory);
   PLIMSOLL_RETURN_IF_ERROR(made.MakeDirectory(results));
   const int64_t base_ns = BaseNs(index, filter, unix_epoch);
+  ExportedPlaces places(index);
   uint64_t lines = 0;
   std::string line;
   for (uint32_t place = 0; place < index.writers().size(); ++place) {
@@ -110,12 +95,14 @@ absl::StatusOr<uint64_t> ExportFioLogs(const RunIndex& index, const WriteFilter&
           made.AddFile(absl::StrCat(SafeName(host.label), "_qm", writer.qm, "_", kind, ".", place + 1, ".log")));
       outputs.push_back(std::move(output));
     }
+    // fio has no column for the offset without log_offset.
+    const bool has_offsets = places.KnowsAll(place, filter);
     PLIMSOLL_RETURN_IF_ERROR(writes.ForWriter(place, [&](const ExportedWrite& write) {
       const int64_t end_ns = write.start_ns + static_cast<int64_t>(write.latency_ns) - base_ns;
-      const uint64_t seq = NumbersShowOffsets(index.steps().at(write.step).step) ? write.seq : 0;
       line = absl::StrCat(std::max<int64_t>(end_ns, 0) / kNsPerMs, ", ", write.latency_ns, ", ", write.read ? 0 : 1,
-                          ", ", write.bytes, ", ", OffsetOf(host.workload, index.BlockBytesOf(writer, write.step), seq),
-                          ", 0\n");
+                          ", ", write.bytes, ", ");
+      if (has_offsets) absl::StrAppend(&line, places.OffsetOf(write).value_or(0), ", ");
+      line += "0\n";
       ++lines;
       absl::Status written;
       for (const auto& output : outputs) written.Update(output->Append(line));

@@ -202,6 +202,20 @@ absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& fram
   return blocks;
 }
 
+namespace {
+
+uint64_t LargestBlockOf(const v1::LogWork& work) {
+  uint64_t largest_bytes = 0;
+  for (const v1::LogStep& step : work.steps()) {
+    largest_bytes = std::max(largest_bytes, step.block_size_bytes());
+    for (const v1::SizeShare& share : step.size_mix())
+      largest_bytes = std::max(largest_bytes, share.block_size_bytes());
+  }
+  return largest_bytes;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<RunIndex>> RunIndex::Read(const std::string& journal_path) {
   auto index = std::unique_ptr<RunIndex>(new RunIndex(journal_path));
   PLIMSOLL_RETURN_IF_ERROR(index->Load());
@@ -246,11 +260,10 @@ void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
     // What the report leaves out is left out here.
   } else if (record.has_host_joined()) {
     const v1::HostJoined& joined = record.host_joined();
-    const v1::LogWork& work = joined.plan().log();
-    hosts_.try_emplace(joined.host(), IndexedHost{joined.host(),
-                                                  joined.label(),
-                                                  work.workload(),
-                                                  {work.queue_managers().begin(), work.queue_managers().end()}});
+    IndexedHost host{joined.host(), joined.label(), joined.plan().log()};
+    host.largest_block_bytes = LargestBlockOf(host.work);
+    host.work.clear_steps();
+    hosts_.try_emplace(joined.host(), std::move(host));
   } else if (record.has_step_begin()) {
     // A later one replaces the first: the hosts were armed again.
     const v1::StepBegin& begin = record.step_begin();
@@ -370,20 +383,28 @@ absl::Status RunIndex::ForEachFrame(
   return absl::OkStatus();
 }
 
+namespace {
+
+// The writer's queue manager in a placement; null without a placement.
+const v1::LogQueueManager* PlacedQm(const IndexedHost& host, uint32_t qm) {
+  const auto& placed = host.work.queue_managers();
+  return qm == 0 || qm > static_cast<uint32_t>(placed.size()) ? nullptr : &placed.at(static_cast<int>(qm) - 1);
+}
+
+}  // namespace
+
 std::string RunIndex::NameOf(const IndexedWriter& writer) const {
   const auto host = hosts_.find(writer.host);
   if (host == hosts_.end()) return absl::StrCat("host ", writer.host, "/qm", writer.qm);
-  const auto& placed = host->second.queue_managers;
-  if (writer.qm == 0 || writer.qm > placed.size()) return absl::StrCat(host->second.label, "/qm", writer.qm);
-  return absl::StrCat(host->second.label, "/", placed[writer.qm - 1].name());
+  const v1::LogQueueManager* const placed = PlacedQm(host->second, writer.qm);
+  if (placed == nullptr) return absl::StrCat(host->second.label, "/qm", writer.qm);
+  return absl::StrCat(host->second.label, "/", placed->name());
 }
 
 uint64_t RunIndex::BlockBytesOf(const IndexedWriter& writer, uint32_t step) const {
   const auto host = hosts_.find(writer.host);
-  if (host != hosts_.end() && writer.qm >= 1 && writer.qm <= host->second.queue_managers.size()) {
-    return host->second.queue_managers[writer.qm - 1].block_size_bytes();
-  }
-  return steps_.at(step).step.block_size_bytes();
+  const v1::LogQueueManager* const placed = host == hosts_.end() ? nullptr : PlacedQm(host->second, writer.qm);
+  return placed != nullptr ? placed->block_size_bytes() : steps_.at(step).step.block_size_bytes();
 }
 
 bool RunIndex::HasParts() const {
@@ -396,6 +417,10 @@ bool RunIndex::HasReads() const {
 
 bool RunIndex::HasWrites() const {
   return std::ranges::any_of(steps_, [this](const auto& step) { return !IsRead(step.first, kMainOperation); });
+}
+
+bool RunIndex::HasFiles() const {
+  return std::ranges::any_of(hosts_, [](const auto& host) { return UsesFiles(host.second.workload()); });
 }
 
 bool RunIndex::IsRead(uint32_t step, uint32_t operation) const {

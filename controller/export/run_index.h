@@ -103,9 +103,12 @@ absl::StatusOr<std::vector<BlockContents>> ReadFrameBlocks(const v1::Frame& fram
 struct IndexedHost {
   uint32_t number = 0;
   std::string label;
-  v1::LogWorkload workload;
-  // In a placement: its writers, by number.
-  std::vector<v1::LogQueueManager> queue_managers = {};
+  // Its part of the plan, without the steps.
+  v1::LogWork work;
+  // The largest block of the steps in its part of the plan; 0: it has no steps.
+  uint64_t largest_block_bytes = 0;
+
+  const v1::LogWorkload& workload() const { return work.workload(); }
 };
 
 // A step that began.
@@ -186,6 +189,8 @@ class RunIndex {
   // Whether some step reads; whether some step writes.
   bool HasReads() const;
   bool HasWrites() const;
+  // Whether the plan names files.
+  bool HasFiles() const;
   // Whether an operation of a step that began, by its place in the step's list, is the read.
   bool IsRead(uint32_t step, uint32_t operation) const;
   // What the steps do, as messages name it: "writes", "reads" or "reads and writes".

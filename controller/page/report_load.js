@@ -11,8 +11,11 @@ plimsoll.load = (() => {
   const COLUMNS = [
     ['Agent CPU', 'agent_cpu', 0.01, percent, '% of one CPU'],
     ['CPU wait of writers', 'writer_cpu_wait', 0.01, percent, '% of their time'],
+    ['Device: read time', 'disk_read_us', 0.001, milliseconds, 'ms'],
     ['Device: write time', 'disk_write_us', 0.001, milliseconds, 'ms'],
     ['Device: busy', 'disk_busy', 0.01, percent, '% of the time'],
+    ['NFS: read round trip', 'nfs_read_round_trip_us', 0.001, milliseconds, 'ms'],
+    ['NFS: read execute', 'nfs_read_execute_us', 0.001, milliseconds, 'ms'],
     ['NFS: round trip', 'nfs_round_trip_us', 0.001, milliseconds, 'ms'],
     ['NFS: execute', 'nfs_execute_us', 0.001, milliseconds, 'ms'],
     ['NFS: retransmitted operations', 'nfs_retransmits', 1, format.count, 'per sample'],
@@ -81,30 +84,40 @@ plimsoll.load = (() => {
             (load) =>
                 [load.host, measured(load.host), percent(load.agent_cpu_percent), percent(load.writer_cpu_wait_percent),
                  load.recorder_late_max_ns, format.count(load.pauses), load.pauses > 0 ? load.paused_ns : null]))];
-    // The kernel's statistics are about writes alone: a run that only reads has no time to compare with them.
-    const compared = plimsoll.words.onlyReads ? [] : [measuredHead];
-    const besides = (host) => compared.map(() => measured(host));
+    // Where a run only reads and no agent reports the kernel's reads, there is no time to compare with.
+    const {onlyReads} = plimsoll.words;
+    const comparedIf = (reads) => onlyReads && !reads ? [] : [measuredHead];
     const disks = loads.filter((load) => load.disk);
     if (disks.length > 0) {
+      const reads = disks.some(({disk}) => 'reads' in disk);
+      const compared = comparedIf(reads);
+      const readHeads = [{title: 'Reads'}, {title: 'Read'}, {title: 'Read time', time: 'service'}];
+      const readCells = (disk) => 'reads' in disk ?
+          [format.count(disk.reads), format.amount(disk.read_bytes), disk.reads > 0 ? disk.read_ms * NS_PER_MS : null] :
+          ['\u2013', '\u2013', null];
       list.push(plimsoll.table(
           'Block devices (kernel statistics, including the I/O of other programs)',
           [
-            {title: 'Host', head: true, name: true}, ...compared, {title: 'Device', text: true}, {title: 'Writes'},
-            {title: 'Written'}, {title: 'Write time', time: 'service'}, {title: 'Flushes'},
-            {title: 'Flush time', time: 'service'}, {title: 'Busy'}
+            {title: 'Host', head: true, name: true}, ...compared, {title: 'Device', text: true},
+            ...(reads ? readHeads : []), {title: 'Writes'}, {title: 'Written'}, {title: 'Write time', time: 'service'},
+            {title: 'Flushes'}, {title: 'Flush time', time: 'service'}, {title: 'Busy'}
           ],
           disks.map(
               ({host, disk}) =>
-                  [host, ...besides(host), disk.device, format.count(disk.writes), format.amount(disk.written_bytes),
+                  [host, ...compared.map(() => measured(host)), disk.device, ...(reads ? readCells(disk) : []),
+                   format.count(disk.writes), format.amount(disk.written_bytes),
                    disk.writes > 0 ? disk.write_ms * NS_PER_MS : null, format.count(disk.flushes),
                    disk.flushes > 0 ? disk.flush_ms * NS_PER_MS : null, percent(disk.busy_percent)])));
     }
     const mounts = loads.filter((load) => load.nfs);
     if (mounts.length > 0) {
+      const compared = comparedIf(mounts.some(({nfs}) => nfs.read));
+      // The measured average is that of reads or of writes.
+      const besides = (host, name) => compared.map(() => (name === 'READ') === onlyReads ? measured(host) : null);
       const rows = mounts.flatMap(
-          ({host, nfs}) => [['WRITE', nfs.write], ['COMMIT', nfs.commit]]
+          ({host, nfs}) => [['READ', nfs.read], ['WRITE', nfs.write], ['COMMIT', nfs.commit]]
                                .filter(([, done]) => done)
-                               .map(([name, done]) => [host, ...besides(host), ...operation(name, done)]));
+                               .map(([name, done]) => [host, ...besides(host, name), ...operation(name, done)]));
       list.push(plimsoll.table(
           'NFS (kernel statistics)',
           [

@@ -181,7 +181,7 @@ class PageData {
       for (const v1::HostLoadReport& load : step.load()) {
         CopyBut(load,
                 {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy", "nfs_round_trip_ms",
-                 "nfs_execute_ms", "nfs_retransmits"},
+                 "nfs_execute_ms", "nfs_retransmits", "disk_read_ms", "nfs_read_round_trip_ms", "nfs_read_execute_ms"},
                 *copy.add_load());
       }
     }
@@ -397,8 +397,11 @@ class PageData {
     };
     add("agent_cpu", load.agent_cpu(), 100);
     add("writer_cpu_wait", load.writer_cpu_wait(), 100);
+    add("disk_read_us", load.disk_read_ms(), 1'000);
     add("disk_write_us", load.disk_write_ms(), 1'000);
     add("disk_busy", load.disk_busy(), 100);
+    add("nfs_read_round_trip_us", load.nfs_read_round_trip_ms(), 1'000);
+    add("nfs_read_execute_us", load.nfs_read_execute_ms(), 1'000);
     add("nfs_round_trip_us", load.nfs_round_trip_ms(), 1'000);
     add("nfs_execute_us", load.nfs_execute_ms(), 1'000);
     if (!load.nfs_retransmits().empty()) columns.push_back({"nfs_retransmits", ColumnOf(load.nfs_retransmits(), rows)});

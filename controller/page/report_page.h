@@ -48,8 +48,9 @@ struct PageLimits {
 //   "operations": where the parts of a write, or reads beside the writes, were measured, for each of them, in the
 //     report's order: series, without percentiles, and of a part without bytes, kept, distributions and
 //     distributions_left_out,
-//   "load": [{host, "of", offset_ms, agent_cpu, writer_cpu_wait, disk_busy (in 0.01 %), disk_write_us,
-//     nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each step],
+//   "load": [{host, "of", offset_ms, agent_cpu, writer_cpu_wait, disk_busy (in 0.01 %), disk_read_us, disk_write_us,
+//     nfs_read_round_trip_us, nfs_read_execute_us, nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each
+//     step],
 // "ha": of a drill alone, see WriteHaPageData}
 std::string ReportPageData(const v1::Report& report, const PageLimits& limits = {});
 

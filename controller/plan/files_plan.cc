@@ -15,7 +15,6 @@
 #include "common/units.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/report/run_kind.h"
-#include "controller/report/used_files.h"
 
 namespace plimsoll {
 namespace {
@@ -23,8 +22,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 constexpr char kNumbered[] = "...";
-// The limit of a pass for which the plan sets none.
-constexpr int64_t kLongestPassNs = 24 * 3600 * kNsPerSecond;
 
 bool IsNumbered(const std::string& name) {
   return absl::EndsWith(name, kNumbered);
@@ -54,12 +51,10 @@ void ExpandNames(v1::LogWorkload& workload) {
   }
 }
 
-// Threads of one host on the file, as the agent spreads them.
+// Threads of one host on the file.
 uint64_t ThreadsOn(size_t file, uint64_t files, uint64_t threads) {
   if (threads <= files) return file < threads ? 1 : 0;
-  // Thread t is on file t * files / threads.
-  const auto first = [&](uint64_t number) { return (number * threads + files - 1) / files; };
-  return first(file + 1) - first(file);
+  return FirstThreadOf(file + 1, files, threads) - FirstThreadOf(file, files, threads);
 }
 
 uint64_t LargestBlock(const v1::TestPlan& plan) {
@@ -109,6 +104,7 @@ class FilesCheck {
     CheckCreate();
     if (workload_.one_pass()) CheckOnePass();
     CheckPause();
+    CheckSearch();
     CheckOverwrite();
     if (problems_.empty()) CheckSizes();
     return std::move(problems_);
@@ -209,7 +205,7 @@ class FilesCheck {
     const char* const word = share == v1::FILE_SHARE_RANGES ? " ranges" : " all";
     if (!UsesPaths(workload_)) {
       Add(name, word,
-          ": files that the run makes are in a directory of each host, which no other host uses: name files ",
+          ": files that the run makes are in a directory of each host, which no other host uses: name files "
           "that exist by absolute paths, or leave it out");
     }
     if (share != v1::FILE_SHARE_RANGES) return;
@@ -234,11 +230,11 @@ class FilesCheck {
     }
     if (plan_.read_percent() > 0) {
       Add(name, " and ", PlanKey("read"),
-          " are both given: a new file has nothing to read; create it first, and read it in ", "a second run");
+          " are both given: a new file has nothing to read; create it first, and read it in a second run");
     }
     if (workload_.share() != v1::FILE_SHARE_OWN) {
       Add(name, " and ", PlanKey("workload.share"),
-          " are both given: one host creates the files, and then all use them: ", "run it with one host");
+          " are both given: one host creates the files, and then all use them: run it with one host");
     }
     if (plan_.block_size_bytes_size() == 1 && workload_.file_size_bytes() % plan_.block_size_bytes(0) != 0) {
       const uint64_t block_bytes = plan_.block_size_bytes(0);
@@ -280,7 +276,7 @@ class FilesCheck {
     }
     if (plan_.has_block_size_mix() && !workload_.create()) {
       Add(PlanKey("block_size_mix"), ": ", name,
-          " takes each block once, and blocks of several sizes are not the same ", "ones each time; give one size");
+          " takes each block once, and blocks of several sizes are not the same ones each time; give one size");
     }
   }
 
@@ -302,6 +298,18 @@ class FilesCheck {
     }
   }
 
+  // A search over the number of threads compares loads, which must all be spread over the files alike.
+  void CheckSearch() {
+    if (RunKindOf(plan_) != RunKind::kLimit || plan_.limit().over() != v1::LIMIT_OVER_QM) return;
+    const auto files = static_cast<uint32_t>(workload_.files_size());
+    if (files == 1 || workload_.qm() <= files) return;
+    const PlanKey over("limit.over", "--over qm");
+    Add(PlanKey("workload.files"), ": ", files, " files are fewer than ", PlanKey("workload.qm"), " ", workload_.qm(),
+        ", so that the lower loads of ", over,
+        " would use only the first files: name one file, or one for each thread, or search with ",
+        PlanKey("limit.over", "--over rate"));
+  }
+
   void CheckOverwrite() {
     if (!workload_.overwrite() || UsesPaths(workload_)) return;
     Add(PlanKey("workload.overwrite"),
@@ -314,13 +322,12 @@ class FilesCheck {
     for (int host = 0; host < static_cast<int>(hosts); ++host) {
       const v1::LogWorkload workload = EffectiveWorkload(plan_, host);
       if (!workload.has_file_size_bytes()) continue;
-      for (size_t file = 0; file < UsedFiles(workload).size(); ++file) {
-        const std::string problem = TooSmallFor(workload, file, workload.file_size_bytes(), hosts, LargestBlock(plan_));
-        if (problem.empty()) continue;
-        Add(PlanKey("workload.file_size"), plan_.hosts().empty() ? "" : " on " + plan_.hosts(host).address(), ": ",
-            problem);
-        return;
-      }
+      // All files have this size, and no other file has more threads than the first one.
+      const std::string problem = TooSmallFor(workload, 0, workload.file_size_bytes(), hosts, LargestBlock(plan_));
+      if (problem.empty()) continue;
+      Add(PlanKey("workload.file_size"), plan_.hosts().empty() ? "" : " on " + plan_.hosts(host).address(), ": ",
+          problem);
+      return;
     }
   }
 

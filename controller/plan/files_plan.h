@@ -24,14 +24,14 @@ absl::StatusOr<std::vector<std::string>> ReadFileNames(const std::string& text, 
 // `dir`; create implies one_pass, and one_pass has a long `duration` and no warm-up. Does nothing without `files`.
 void FillFiles(v1::TestPlan& plan);
 
-// Takes back the defaults of extents that `filled` has and files do not: whatever `given`, the workload without its
-// defaults, did not have. Does nothing without `files`.
+// Clears the defaults in `filled` that only extents have, unless `given`, the workload without its defaults, had them.
+// Does nothing without `files`.
 void ForgetExtents(const v1::LogWorkload& given, v1::LogWorkload& filled);
 
-// What keeps the files of a plan with its defaults from being used, and options from standing without `files`.
+// Problems of the files of a plan with its defaults, and of options that need `files` in a plan without them.
 std::vector<PlanProblem> FilesProblems(const v1::TestPlan& plan);
 
-// What a plan's files leave unused, one line each.
+// Notes on files of the plan that no thread uses, one line each.
 std::vector<std::string> FilesNotes(const v1::TestPlan& plan);
 
 // Why a file of `size_bytes` is too small for its threads, which each need a block; empty: it is not. `file` is its

@@ -75,10 +75,10 @@ void FillMessage(google::protobuf::Message& message);
 // Spellings of an enum's values, lower case, without the prefix and without UNSPECIFIED.
 std::vector<std::string> EnumWords(const google::protobuf::EnumDescriptor& type);
 
-// What the field accepts, limits included: "a size from 4k to 1t", "one of dsync, sync, fdatasync, none".
+// What the field accepts, limits included: "a size from 4k to 2t", "one of dsync, sync, fdatasync, none".
 std::string Expected(const google::protobuf::FieldDescriptor& field);
 
-// Default and limits for help texts, "default 16m, from 4k to 1t"; empty where there is neither.
+// Default and limits for help texts, "default 16m, from 4k to 2t"; empty where there is neither.
 std::string Summary(const google::protobuf::FieldDescriptor& field);
 
 // Number of an enum's value.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/render/json.h"
 
@@ -499,6 +500,14 @@ std::vector<std::string> TextTable::Lines() const {
   lines.push_back(Line({headings_, "", ""}, widths));
   for (const Row& row : rows) lines.push_back(Line(row, widths));
   return lines;
+}
+
+std::string ShortenFiles(const v1::LogWorkload& workload) {
+  const uint32_t count = CountUsedFiles(workload);
+  if (count == 0) return "";
+  const std::string& last = workload.files(static_cast<int>(count) - 1);
+  if (count == 1) return last;
+  return absl::StrCat(workload.files(0), count == 2 ? ", " : " ... ", last, " (", FormatCount(count), " files)");
 }
 
 std::string TimeLeft(int64_t ns) {

@@ -9,6 +9,7 @@
 
 #include "common/text.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -80,6 +81,9 @@ std::string SharedMountOptions(const std::string& options);
 
 // The host's directories under test, of which most have one.
 std::vector<v1::MountReport> MountsOf(const v1::HostReport& host);
+
+// The files that a host's threads use: "/data/a", "/data/f000 ... /data/f015 (16 files)"; empty without `files`.
+std::string ShortenFiles(const v1::LogWorkload& workload);
 
 // Widest line of a text report, in columns.
 inline constexpr size_t kTextWidth = 80;

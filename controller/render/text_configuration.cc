@@ -18,7 +18,6 @@
 #include "controller/render/text.h"
 #include "controller/report/main_operation.h"
 #include "controller/report/run_kind.h"
-#include "controller/report/used_files.h"
 
 namespace plimsoll {
 namespace {

@@ -347,16 +347,24 @@ void AddAgents(const Loads& loads, const Averages& averages, std::vector<std::st
 }
 
 void AddDisks(const Loads& loads, const Averages& averages, std::vector<std::string>& lines) {
-  TextTable table({"host", "measured avg", "|", "device", "write", "flush", "busy %"});
+  const bool reads =
+      std::ranges::any_of(loads, [](const v1::HostLoadReport* load) { return load->disk().has_reads(); });
+  std::vector<std::string> headings = {"host", "measured avg", "|", "device"};
+  if (reads) headings.emplace_back("read");
+  headings.insert(headings.end(), {"write", "flush", "busy %"});
+  TextTable table(headings);
   bool any = false;
   for (const v1::HostLoadReport* load : loads) {
     if (!load->has_disk()) continue;
     any = true;
     const v1::DiskReport& disk = load->disk();
-    table.AddRow({SanitizeForTerminal(load->host()), AverageOf(*load, averages),
-                  Shorten(SanitizeForTerminal(disk.device()), kDeviceWidth),
-                  PerOperation(disk.writes(), disk.write_ms()), PerOperation(disk.flushes(), disk.flush_ms()),
-                  FormatFixed(disk.busy_percent(), 1)});
+    std::vector<std::string> cells = {SanitizeForTerminal(load->host()), AverageOf(*load, averages),
+                                      Shorten(SanitizeForTerminal(disk.device()), kDeviceWidth)};
+    if (reads) cells.push_back(PerOperation(disk.reads(), disk.read_ms()));
+    cells.push_back(PerOperation(disk.writes(), disk.write_ms()));
+    cells.push_back(PerOperation(disk.flushes(), disk.flush_ms()));
+    cells.push_back(FormatFixed(disk.busy_percent(), 1));
+    table.AddRow(cells);
   }
   if (!any) return;
   lines.emplace_back();
@@ -364,20 +372,24 @@ void AddDisks(const Loads& loads, const Averages& averages, std::vector<std::str
   AppendLines(table.Lines(), lines);
 }
 
-void AddNfs(const Loads& loads, const Averages& averages, std::vector<std::string>& lines) {
+// `only_reads`: the measured averages are those of reads.
+void AddNfs(const Loads& loads, const Averages& averages, bool only_reads, std::vector<std::string>& lines) {
   TextTable table({"host", "measured avg", "|", "op", "count", "queue time", "rtt", "execute", "retransmitted"});
   bool any = false;
   for (const v1::HostLoadReport* load : loads) {
     if (!load->has_nfs()) continue;
     any = true;
-    const auto add = [&](const char* name, const v1::NfsOperationReport& operation, const std::string& average) {
-      table.AddRow({SanitizeForTerminal(load->host()), average, name, FormatCount(operation.operations()),
+    const auto add = [&](const char* name, const v1::NfsOperationReport& operation, const std::string& beside) {
+      table.AddRow({SanitizeForTerminal(load->host()), beside, name, FormatCount(operation.operations()),
                     PerOperation(operation.operations(), operation.queue_ms()),
                     PerOperation(operation.operations(), operation.round_trip_ms()),
                     PerOperation(operation.operations(), operation.execute_ms()),
                     FormatCount(operation.retransmits())});
     };
-    add("WRITE", load->nfs().write(), AverageOf(*load, averages));
+    const bool beside_reads = only_reads && load->nfs().has_read();
+    const std::string average = AverageOf(*load, averages);
+    if (load->nfs().has_read()) add("READ", load->nfs().read(), beside_reads ? average : "");
+    add("WRITE", load->nfs().write(), beside_reads ? "" : average);
     if (load->nfs().commit().operations() > 0 || load->nfs().commit().retransmits() > 0) {
       add("COMMIT", load->nfs().commit(), "");
     }
@@ -424,13 +436,17 @@ std::vector<std::string> TextLoad(const v1::StepReport& step, uint32_t read_perc
   const Averages averages = AveragesOf(step);
   AddAgents(loads, averages, lines);
   AddDisks(loads, averages, lines);
-  AddNfs(loads, averages, lines);
+  AddNfs(loads, averages, read_percent == kOnlyReads, lines);
   const bool devices = std::ranges::any_of(
       step.load(), [](const v1::HostLoadReport& load) { return load.has_disk() || load.has_nfs(); });
-  if (read_percent > 0 && devices) {
+  const bool reads = std::ranges::any_of(
+      step.load(), [](const v1::HostLoadReport& load) { return load.disk().has_reads() || load.nfs().has_read(); });
+  if (read_percent > 0 && devices && !reads) {
     AddIndented(absl::StrCat("The kernel's times and counts do not include reads; measured avg is that of the ",
                              MainOperations(read_percent), "."),
                 lines);
+  } else if (reads && ReadsAndWrites(read_percent)) {
+    AddIndented("Measured avg is that of the writes.", lines);
   }
   for (const v1::HostLoadReport& load : step.load()) {
     if (load.bottleneck().empty()) continue;

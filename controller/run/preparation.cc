@@ -81,16 +81,16 @@ std::optional<Failure> CheckDirectories(const Hosts& hosts, const std::vector<v1
     const v1::LogWorkload& workload = workloads[host->index];
     for (size_t number = 0; number < DirectoriesOf(*host); ++number) {
       const v1::DirectoryDescription& directory = DirectoryOf(*host, number);
-      // Why the directory of files that exist is not described is said of the files.
+      // CheckFiles reports files whose directory cannot be described.
       if (UsesPaths(workload) && (!workload.create() || !directory.error().empty())) continue;
       if (!directory.error().empty()) {
         failure.lines.push_back(DirectoryInWords(host->label, directory.error(), DirectoryOption(workload)));
         continue;
       }
-      const absl::Status fits = CheckFreeFiles(
-          absl::StrCat(host->label, ": ", directory.path()), directory.total_files(), directory.free_files(),
-          FilesIn(workload, directory.path()), MinFreeFiles(workload, directory.total_files()),
-          UsesFiles(workload) ? "the number of --files" : "--num-files or the number of queue managers");
+      const absl::Status fits =
+          CheckFreeFiles(absl::StrCat(host->label, ": ", directory.path()), directory.total_files(),
+                         directory.free_files(), FilesIn(workload, directory.path()),
+                         MinFreeFiles(workload, directory.total_files()), FilesLoweredBy(workload));
       if (!fits.ok()) failure.lines.emplace_back(fits.message());
       if (workload.direct() == v1::DIRECT_MODE_OFF || directory.direct_offset_align() == 0) continue;
       for (const uint64_t block : block_sizes) {
@@ -414,7 +414,7 @@ std::optional<Failure> CheckSpace(const Hosts& hosts, const std::vector<v1::LogW
       const std::string& path = DirectoryOf(*hosts[index], number).path();
       if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
     }
-    if (SaturatingAdd(needed, SaturatingAdd(kept, kSpareBytes)) <= free) continue;
+    if (LeavesFree(free, SaturatingAdd(needed, kSpareBytes), kept)) continue;
     const bool several = workloads[storage.hosts.front()].qm_dirs_size() > 0;
     if (!several) paths.resize(1);
     const std::string shared =

@@ -13,14 +13,14 @@
 
 namespace plimsoll {
 
-// Response times in powers of two: below 1 us, then from 2^k us to below 2^(k+1) us for k = 0 ... 20, the last one
-// without an upper end.
+// Response times by powers of two: below 1 us, then from 2^k us to below 2^(k+1) us for k = 0 to 20. The last bucket
+// has no upper end.
 using XdiskBuckets = std::array<uint64_t, 22>;
 
 // The bucket of a response time.
 size_t XdiskBucketOf(uint64_t time_ns);
 
-// The reads, or the writes, of one line. All are 0 if there was none.
+// The reads, or the writes, of one line; all figures are 0 if the line has no such operation.
 struct XdiskSide {
   uint64_t count = 0;
   double per_second = 0;
@@ -32,11 +32,18 @@ struct XdiskSide {
 };
 
 XdiskSide XdiskSideOf(const Histogram& histogram, double per_second);
-// The buckets are those of `distribution`, which may be null.
+// The buckets follow from `distribution`; null: they stay 0.
 XdiskSide XdiskSideOf(const v1::LatencyReport& latency, double per_second, const v1::DistributionReport* distribution);
 
-// What the kernel counts of the devices under the files, as iostat prints it; different names are joined by commas. No
-// name: the devices are unknown, as with tmpfs and NFS.
+// The kernel's statistics of reads.
+struct XdiskDeviceReads {
+  double per_second = 0;
+  double bytes_per_second = 0;
+  double read_ms = 0;
+};
+
+// The kernel's statistics of the devices under the files, as iostat prints them; different names are joined by commas.
+// An empty name: the devices are unknown, as with tmpfs and NFS.
 struct XdiskDevices {
   std::string name;
   double writes_per_second = 0;
@@ -45,12 +52,15 @@ struct XdiskDevices {
   double flushes_per_second = 0;
   double flush_ms = 0;
   double busy_percent = 0;
+  // Absent if an agent does not report them.
+  std::optional<XdiskDeviceReads> reads = {};
 
-  // Rates add up, times are means over the operations, and the busiest device counts.
+  // Adds the devices of another host: sums of the rates, means of the times over the operations, and the utilisation of
+  // the busiest device. Reads stay known only if they are known of all devices.
   void Add(const XdiskDevices& other);
 };
 
-// Between two samples of a host, over `length_ns`.
+// The devices between two samples of a host that are `length_ns` > 0 apart.
 XdiskDevices XdiskDevicesOf(const v1::DiskCounters& first, const v1::DiskCounters& last, int64_t length_ns);
 
 struct XdiskFigures {
@@ -69,8 +79,8 @@ struct XdiskResult {
   std::vector<XdiskFigures> hosts;
 };
 
-// The whole run's: its first step. Nothing if no step has figures. Rates of hosts add up, also where their passes took
-// different times; response times are those of all hosts' operations.
+// Returns the figures of the run's first step, or nothing if it has none. The rate of all hosts is the sum of their own
+// rates, even if their passes took different times; response times are those of all hosts' operations.
 std::optional<XdiskResult> XdiskResultOf(const v1::Report& report);
 
 }  // namespace plimsoll

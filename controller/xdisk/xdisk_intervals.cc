@@ -12,48 +12,65 @@ namespace {
 // Far beyond any step, for a damaged frame.
 constexpr int64_t kMostIntervalNumber = 1'000'000'000;
 
-double PerSecondOver(uint64_t count, int64_t length_ns) {
-  return static_cast<double>(count) * 1e9 / static_cast<double>(length_ns);
-}
-
 }  // namespace
 
 int64_t XdiskIntervals::HostState::passed_ns() const {
   return covered_ns.empty() ? 0 : *std::ranges::min_element(covered_ns);
 }
 
+bool XdiskIntervals::HostState::measures() const {
+  return std::ranges::any_of(covered_ns, [](int64_t covered) { return covered > 0; });
+}
+
+XdiskIntervals::Sides XdiskIntervals::HostState::TakeUntil(int64_t last) {
+  Sides taken;
+  const auto end = sides.upper_bound(last);
+  for (auto interval = sides.begin(); interval != end; ++interval) {
+    taken.reads.Merge(interval->second.reads);
+    taken.writes.Merge(interval->second.writes);
+  }
+  sides.erase(sides.begin(), end);
+  return taken;
+}
+
+XdiskDevices XdiskIntervals::HostState::TakeDevices() {
+  if (newest.time_ns <= before.time_ns) return {};
+  const XdiskDevices devices = XdiskDevicesOf(before.counters, newest.counters, newest.time_ns - before.time_ns);
+  before = newest;
+  return devices;
+}
+
 void XdiskIntervals::Add(const v1::JournalRecord& record) {
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
       run_ = record.run_begin();
-      break;
+      return;
     case v1::JournalRecord::kHostJoined: {
       HostState& host = hosts_[record.host_joined().host()];
       host.label = record.host_joined().label();
       host.covered_ns.assign(WorkloadOf(record.host_joined().plan()).qm(), 0);
-      break;
+      return;
     }
     case v1::JournalRecord::kFrames: {
       HostState& host = hosts_[record.frames().host()];
       for (const v1::Frame& frame : record.frames().frames()) AddFrame(frame, host);
-      if (record.frames().has_sample() && record.frames().sample().has_disk()) {
-        host.newest = {record.frames().sample().time_ns(), record.frames().sample().disk()};
-        if (host.before.time_ns == 0) host.before = host.newest;
+      if (const v1::HostSample& sample = record.frames().sample(); sample.has_disk()) {
+        host.newest = {sample.time_ns(), sample.disk()};
+        // The warm-up is in no interval.
+        if (host.before.time_ns == 0 || !host.measures()) host.before = host.newest;
       }
-      GiveWhatIsPassed();
       break;
     }
     case v1::JournalRecord::kStepDone:
-      hosts_[record.step_done().host()].done = true;
-      GiveWhatIsPassed();
+      hosts_[record.step_done().host()].ended = true;
       break;
     case v1::JournalRecord::kHostLost:
-      hosts_[record.host_lost().host()].lost = true;
-      GiveWhatIsPassed();
+      hosts_[record.host_lost().host()].ended = true;
       break;
     default:
-      break;
+      return;
   }
+  GiveCompleteOnes();
 }
 
 void XdiskIntervals::AddFrame(const v1::Frame& frame, HostState& host) {
@@ -65,61 +82,48 @@ void XdiskIntervals::AddFrame(const v1::Frame& frame, HostState& host) {
   const bool main = frame.operation() == kMainOperation;
   if (main && frame.qm() >= 1 && frame.qm() <= host.covered_ns.size()) host.covered_ns[frame.qm() - 1] = end * frame_ns;
   if (frame.latency().count() == 0) return;
-  const auto& operations = run_.steps(0).operations();
-  const int place = static_cast<int>(frame.operation());
-  const v1::OperationKind kind = place < operations.size() ? operations.at(place).kind() : v1::OPERATION_UNSPECIFIED;
-  if (!main && kind != v1::OPERATION_READ) return;
+  const bool reads_beside = frame.operation() == ReadOperationOf(run_.steps(0));
+  if (!main && !reads_beside) return;
   Sides& sides = host.sides[number];
   // The analysis refuses, and reports, a frame that contradicts itself.
   const bool reads = !main || OnlyReads(run_.plan());
   (reads ? sides.reads : sides.writes).Merge(frame.latency()).IgnoreError();
 }
 
-void XdiskIntervals::GiveWhatIsPassed() {
-  while (next_ < kMostIntervalNumber) {
-    const int64_t end_ns = (next_ + 1) * interval_ns_;
-    bool any = false;
-    for (const auto& [number, host] : hosts_) {
-      const bool passed = host.passed_ns() >= end_ns;
-      // A host that has ended before does not hold back the others.
-      if (!passed && !host.done && !host.lost) return;
-      any = any || passed;
-    }
-    if (!any) return;
-    Give();
+bool XdiskIntervals::IsNextComplete() const {
+  const int64_t end_ns = (next_ + 1) * interval_ns_;
+  const auto passed = [end_ns](const auto& host) { return host.second.passed_ns() >= end_ns; };
+  // A host that has ended before does not hold back the others.
+  return std::ranges::any_of(hosts_, passed) &&
+         std::ranges::all_of(hosts_, [&passed](const auto& host) { return host.second.ended || passed(host); });
+}
+
+void XdiskIntervals::GiveCompleteOnes() {
+  while (next_ < kMostIntervalNumber && IsNextComplete()) {
+    const XdiskResult result = TakeNext();
+    ++next_;
+    on_interval_(result);
   }
 }
 
-void XdiskIntervals::Give() {
+XdiskSide XdiskIntervals::SideOf(const Histogram& histogram) const {
+  return XdiskSideOf(histogram, static_cast<double>(histogram.count()) * 1e9 / static_cast<double>(interval_ns_));
+}
+
+XdiskResult XdiskIntervals::TakeNext() {
   XdiskResult result;
-  Histogram all_reads;
-  Histogram all_writes;
+  Sides all;
   for (auto& [number, host] : hosts_) {
-    Sides sides;
-    // What came late is counted here.
-    while (!host.sides.empty() && host.sides.begin()->first <= next_) {
-      sides.reads.Merge(host.sides.begin()->second.reads);
-      sides.writes.Merge(host.sides.begin()->second.writes);
-      host.sides.erase(host.sides.begin());
-    }
-    XdiskFigures& figures = result.hosts.emplace_back();
-    figures.host = host.label;
-    figures.reads = XdiskSideOf(sides.reads, PerSecondOver(sides.reads.count(), interval_ns_));
-    figures.writes = XdiskSideOf(sides.writes, PerSecondOver(sides.writes.count(), interval_ns_));
-    if (host.newest.time_ns > host.before.time_ns) {
-      figures.devices =
-          XdiskDevicesOf(host.before.counters, host.newest.counters, host.newest.time_ns - host.before.time_ns);
-      host.before = host.newest;
-    }
-    all_reads.Merge(sides.reads);
-    all_writes.Merge(sides.writes);
+    const Sides sides = host.TakeUntil(next_);
+    all.reads.Merge(sides.reads);
+    all.writes.Merge(sides.writes);
+    const XdiskFigures& figures = result.hosts.emplace_back(
+        XdiskFigures{host.label, SideOf(sides.reads), SideOf(sides.writes), host.TakeDevices()});
     result.all.devices.Add(figures.devices);
   }
-  result.all.reads = XdiskSideOf(all_reads, PerSecondOver(all_reads.count(), interval_ns_));
-  result.all.writes = XdiskSideOf(all_writes, PerSecondOver(all_writes.count(), interval_ns_));
-  ++next_;
-  ++given_;
-  on_interval_(result);
+  result.all.reads = SideOf(all.reads);
+  result.all.writes = SideOf(all.writes);
+  return result;
 }
 
 }  // namespace plimsoll

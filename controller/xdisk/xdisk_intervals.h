@@ -14,8 +14,8 @@
 namespace plimsoll {
 
 // Makes the figures of whole intervals from the records of a run with one step, as they come. An interval counts the
-// operations that complete in it; it is given once all hosts that still run have passed its end. An interval in which
-// the last host ends, and what is in flight at the end of the step, are in none. Not thread-safe.
+// operations that complete in it, and is given once all hosts that still run have passed its end. The interval in which
+// the last host ends is left out, and so are the operations that are in flight at the end of the step. Not thread-safe.
 class XdiskIntervals {
  public:
   using OnInterval = std::function<void(const XdiskResult& result)>;
@@ -26,7 +26,7 @@ class XdiskIntervals {
 
   void Add(const v1::JournalRecord& record);
   // How many intervals were given.
-  uint64_t given() const { return given_; }
+  uint64_t given() const { return static_cast<uint64_t>(next_); }
 
  private:
   struct Sides {
@@ -39,32 +39,40 @@ class XdiskIntervals {
   };
   struct HostState {
     std::string label;
-    // How far each writer's frames reach, from the measured start.
+    // The end of each writer's last frame, from the measured start.
     std::vector<int64_t> covered_ns;
-    // No further frames come.
-    bool done = false;
-    bool lost = false;
+    // The host sends no further frames: its step is over, or it is lost.
+    bool ended = false;
     // By number of the interval.
     std::map<int64_t, Sides> sides;
-    // The sample at the end of the interval before, and the newest one; time 0: none.
+    // The sample at the end of the interval before, and the newest one; time 0: there is no sample yet.
     DiskSample before;
     DiskSample newest;
 
-    // What all writers have passed.
+    // The moment that all writers have passed.
     int64_t passed_ns() const;
+    // Whether a frame of the measured part has come.
+    bool measures() const;
+    // Removes the operations of all intervals up to `last`. Frames that came late count in it.
+    Sides TakeUntil(int64_t last);
+    // The devices since the call before.
+    XdiskDevices TakeDevices();
   };
 
   void AddFrame(const v1::Frame& frame, HostState& host);
-  void GiveWhatIsPassed();
-  void Give();
+  // Whether all hosts that still run have passed the end of the next interval, and at least one has.
+  bool IsNextComplete() const;
+  void GiveCompleteOnes();
+  // The reads or the writes of one interval.
+  XdiskSide SideOf(const Histogram& histogram) const;
+  XdiskResult TakeNext();
 
   const int64_t interval_ns_;
   const OnInterval on_interval_;
   v1::RunBegin run_;
   std::map<uint32_t, HostState> hosts_;
-  // Number of the next interval, from 0.
+  // Number of the next interval to give, from 0.
   int64_t next_ = 0;
-  uint64_t given_ = 0;
 };
 
 }  // namespace plimsoll

@@ -35,7 +35,6 @@ constexpr uint32_t kMostProcesses = 128;
 constexpr uint32_t kMostAsync = 128;
 constexpr uint32_t kMostXdiskHosts = 16;
 constexpr uint64_t kLeastCreate = uint64_t{1} << 20U;
-constexpr uint64_t kMostCreate = uint64_t{2} << 40U;
 constexpr uint64_t kLeastBlock = 512;
 constexpr uint64_t kMostBlock = uint64_t{64} << 20U;
 constexpr uint32_t kMostSnooze = 10'000;
@@ -92,7 +91,7 @@ struct GivenValue {
   size_t place = 0;
 };
 
-// The options of a line by their names, each once.
+// The options of a line by their names.
 using GivenOptions = std::map<std::string, GivenValue>;
 
 absl::Status UnexpectedArgument(const std::vector<std::string>& words, size_t place) {
@@ -107,6 +106,39 @@ absl::Status UnexpectedArgument(const std::vector<std::string>& words, size_t pl
   return Wrong(absl::StrCat("unexpected argument ", Quoted(word), hint));
 }
 
+// Whether the word behind the option is its value, if none is attached to it.
+bool TakesNextWord(const XdiskOption& option) {
+  return option.type != nullptr && !option.digit;
+}
+
+// Checks what is attached to an option, "50" of -r50; empty: nothing is.
+absl::Status CheckAttached(const XdiskOption& option, const std::string& attached) {
+  if (attached.empty()) return absl::OkStatus();
+  if (option.type == nullptr) {
+    return Wrong(
+        absl::StrCat(option.name, " takes no value: write ", option.name, " -", absl::StripPrefix(attached, "-")));
+  }
+  if (option.digit && attached != "0" && attached != "1") {
+    return Wrong(absl::StrCat(option.name, attached, ": write ", option.name, ", or ", option.name,
+                              "1 to take each block once"));
+  }
+  return absl::OkStatus();
+}
+
+// The value of an option that is the word at `place`, which may be behind the end of the line.
+absl::StatusOr<std::string> ValueAt(const std::vector<std::string>& words, size_t place, const XdiskOption& option) {
+  const std::string_view name = option.name;
+  const bool is_value = place < words.size() && !IsOptionWord(words[place]) && (!words[place].empty() || name == "-T");
+  if (is_value) return words[place];
+  return Wrong(absl::StrCat(option.name, " needs a value: ", name == "-x" ? "r, w or s" : option.type));
+}
+
+absl::Status GivenTwice(const std::string& name) {
+  const bool is_list = name == "-f" || name == "-n";
+  return Wrong(absl::StrCat(
+      name, " was given twice: ", is_list ? "list all values in one, separated by commas" : "give it once"));
+}
+
 absl::StatusOr<GivenOptions> ReadWords(const std::vector<std::string>& words) {
   GivenOptions given;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -117,29 +149,18 @@ absl::StatusOr<GivenOptions> ReadWords(const std::vector<std::string>& words) {
       return Wrong(absl::StrCat("unknown option ", Quoted(word), "; see plimsoll xdisk --help"));
     }
     GivenValue value{word.substr(2), i};
-    if (option->type == nullptr && !value.text.empty()) {
-      return Wrong(absl::StrCat(option->name, " takes no value: write ", option->name, " -",
-                                absl::StripPrefix(value.text, "-")));
+    PLIMSOLL_RETURN_IF_ERROR(CheckAttached(*option, value.text));
+    if (TakesNextWord(*option) && value.text.empty()) {
+      PLIMSOLL_ASSIGN_OR_RETURN(value.text, ValueAt(words, ++i, *option));
     }
-    if (option->digit && !value.text.empty() && value.text != "0" && value.text != "1") {
-      return Wrong(absl::StrCat(word, ": write ", option->name, ", or ", option->name, "1 to take each block once"));
-    }
-    if (option->type != nullptr && !option->digit && value.text.empty()) {
-      const bool may_be_empty = option->name == std::string_view("-T");
-      if (i + 1 >= words.size() || (words[i + 1].empty() && !may_be_empty) || IsOptionWord(words[i + 1])) {
-        const bool is_shares = option->name == std::string_view("-x");
-        return Wrong(absl::StrCat(option->name, " needs a value: ", is_shares ? "r, w or s" : option->type));
-      }
-      value.text = words[++i];
-    }
-    if (!given.emplace(option->name, value).second) {
-      return Wrong(absl::StrCat(option->name, " was given twice: ",
-                                option->name == std::string_view("-f") || option->name == std::string_view("-n")
-                                    ? "list all values in one, separated by commas"
-                                    : "give it once"));
-    }
+    if (!given.emplace(option->name, value).second) return GivenTwice(option->name);
   }
   return given;
+}
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(static_cast<uint8_t>(c)); });
 }
 
 // Reads the values of options into the structure. One object reads one line.
@@ -159,11 +180,14 @@ class XdiskReader {
 
   absl::Status ReadOutput();
   absl::Status ReadPattern();
+  absl::Status ReadSizes();
   absl::Status ReadTimes();
   absl::Status ReadFlags();
   absl::Status ReadHosts();
   absl::Status ReadFiles();
   absl::StatusOr<std::vector<std::string>> ListedFiles() const;
+  // The absolute path of a file of `option` (-f or -F).
+  absl::StatusOr<std::string> PathOf(const std::string& option, const std::string& name) const;
   // What -x shows, once the share of reads is known.
   void ChooseDistributions();
 
@@ -176,9 +200,8 @@ absl::Status XdiskReader::Number(const std::string& name, uint32_t least, uint32
                                  uint32_t& value) const {
   if (!Has(name)) return absl::OkStatus();
   const std::string text = Text(name);
-  const bool digits = std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(static_cast<uint8_t>(c)); });
   uint32_t number = 0;
-  if (!digits || !absl::SimpleAtoi(text, &number) || number < least || number > most) {
+  if (!IsNumber(text) || !absl::SimpleAtoi(text, &number) || number < least || number > most) {
     return Wrong(
         absl::StrCat(name, ": ", Quoted(text), " is not a whole number of ", unit, " from ", least, " to ", most));
   }
@@ -212,6 +235,9 @@ absl::StatusOr<XdiskOptions> XdiskReader::Read() {
     PLIMSOLL_RETURN_IF_ERROR(ReadFiles());
   }
   ChooseDistributions();
+  // The header line alone does not know the share of reads.
+  const bool may_read = options_.read_percent > 0 || (options_.header_only && !Has("-r"));
+  options_.shows_device_reads = options_.shows_devices && may_read;
   return options_;
 }
 
@@ -243,24 +269,11 @@ absl::Status XdiskReader::ReadPattern() {
   if (Has("-S") && Has("-R")) return Wrong("-S and -R exclude each other: leave one of them out");
   options_.random = Has("-R");
   options_.one_pass = Has("-C") || Text("-S") == "1" || Text("-R") == "1";
-  const uint64_t most = std::get<uint64_t>(
-      *LargestOf(*v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kFileSizeBytesFieldNumber)));
-  PLIMSOLL_RETURN_IF_ERROR(Size("-C", kLeastCreate, kMostCreate, options_.create_bytes));
-  if (options_.create_bytes > most) {
-    return Wrong(absl::StrCat("-C: ", FormatSize(options_.create_bytes), " is more than the largest file of Plimsoll, ",
-                              FormatSize(most), ": use -C ", FormatSize(most), " or less, and more files"));
-  }
-  PLIMSOLL_RETURN_IF_ERROR(Size("-s", kLeastBlock, most, options_.size_bytes));
-  if (Has("-C") && Has("-s")) return Wrong("-s has no meaning with -C, which has the size: leave -s out");
   if (Has("-C") && options_.read_percent > 0) {
     return Wrong(absl::StrCat("-C creates the files by writing them, -r ", options_.read_percent,
                               " reads: leave -r out, and read them with -S or -R afterwards"));
   }
-  const uint64_t size = Has("-C") ? options_.create_bytes : options_.size_bytes;
-  if (size > 0 && options_.block_size_bytes > size) {
-    return Wrong(absl::StrCat("-b: a block of ", FormatSize(options_.block_size_bytes), " is larger than ",
-                              Has("-C") ? "-C " : "-s ", FormatSize(size), ": use smaller blocks or larger files"));
-  }
+  PLIMSOLL_RETURN_IF_ERROR(ReadSizes());
   const uint32_t most_threads = LargestOfWorkload(v1::LogWorkload::kQmFieldNumber);
   if (options_.threads() > most_threads) {
     return Wrong(absl::StrCat("-M ", options_.processes, " and -A ", options_.async, " make ",
@@ -276,9 +289,22 @@ absl::Status XdiskReader::ReadPattern() {
   return absl::OkStatus();
 }
 
+absl::Status XdiskReader::ReadSizes() {
+  const uint64_t most = std::get<uint64_t>(
+      *LargestOf(*v1::LogWorkload::descriptor()->FindFieldByNumber(v1::LogWorkload::kFileSizeBytesFieldNumber)));
+  PLIMSOLL_RETURN_IF_ERROR(Size("-C", kLeastCreate, most, options_.create_bytes));
+  PLIMSOLL_RETURN_IF_ERROR(Size("-s", kLeastBlock, most, options_.size_bytes));
+  if (Has("-C") && Has("-s")) return Wrong("-s has no meaning with -C, which has the size: leave -s out");
+  const uint64_t size = options_.creates() ? options_.create_bytes : options_.size_bytes;
+  if (size == 0 || options_.block_size_bytes <= size) return absl::OkStatus();
+  return Wrong(absl::StrCat("-b: a block of ", FormatSize(options_.block_size_bytes), " is larger than ",
+                            options_.creates() ? "-C " : "-s ", FormatSize(size),
+                            ": use smaller blocks or larger files"));
+}
+
 absl::Status XdiskReader::ReadTimes() {
   PLIMSOLL_RETURN_IF_ERROR(Number("-t", 5, 86'400, "seconds", options_.duration_s));
-  // 0 is the default, written out.
+  // -w0 is the default.
   if (Text("-w") != "0") PLIMSOLL_RETURN_IF_ERROR(Number("-w", 2, 3'600, "seconds", options_.warmup_s));
   PLIMSOLL_RETURN_IF_ERROR(Number("-i", 2, 3'600, "seconds", options_.interval_s));
   if (options_.one_pass) {
@@ -344,16 +370,11 @@ bool HasAddressInBrackets(const std::string& list) {
                              [](const std::string& part) { return absl::StartsWith(part, "["); });
 }
 
-bool IsNumber(std::string_view text) {
-  return !text.empty() &&
-         std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(static_cast<uint8_t>(c)); });
-}
-
 absl::Status XdiskReader::ReadHosts() {
   if (Has("-n") && Has("-N")) return Wrong("-n and -N exclude each other: leave one of them out");
   if (!Has("-n") && !Has("-N")) return absl::OkStatus();
   const std::string option = Has("-n") ? "-n" : "-N";
-  const absl::Status no_ports = Wrong("-n: ':' separates hosts; list hosts with a port in a file (-N)");
+  absl::Status no_ports = Wrong("-n: ':' separates hosts; list hosts with a port in a file (-N)");
   if (HasAddressInBrackets(Text("-n"))) return no_ports;
   std::string list = absl::StrReplaceAll(Text("-n"), {{":", ","}, {"#", ","}});
   if (Has("-N")) {
@@ -371,7 +392,7 @@ absl::Status XdiskReader::ReadHosts() {
   for (const std::string& host : options_.hosts) {
     options_.host_names.push_back(absl::EndsWith(host, agents_port) ? host.substr(0, host.size() - agents_port.size())
                                                                     : host);
-    // The port of a host before it.
+    // A number is the port of the host before it.
     if (Has("-n") && IsNumber(options_.host_names.back())) return no_ports;
     if (std::ranges::count(options_.hosts, host) > 1) {
       return Wrong(absl::StrCat(option, ": ", options_.host_names.back(), " is in the list twice: name it once"));
@@ -406,6 +427,18 @@ absl::StatusOr<std::vector<std::string>> XdiskReader::ListedFiles() const {
   return names;
 }
 
+absl::StatusOr<std::string> XdiskReader::PathOf(const std::string& option, const std::string& name) const {
+  if (HasControl(name)) {
+    return Wrong(absl::StrCat(option, ": ", Quoted(name), " has a control character; rename the file"));
+  }
+  if (name.front() != '/' && !options_.hosts.empty()) {
+    return Wrong(absl::StrCat(option, ": ", Quoted(name),
+                              " is not an absolute path, which hosts (-n, -N) need: begin it with /"));
+  }
+  // An absolute name replaces the directory.
+  return (std::filesystem::path(directory_) / name).lexically_normal().string();
+}
+
 absl::Status XdiskReader::ReadFiles() {
   if (Has("-f") && Has("-F")) return Wrong("-f and -F exclude each other: leave one of them out");
   if (!Has("-f") && !Has("-F")) return Wrong("-f or -F is missing: the files or devices, such as -f /data/F...");
@@ -415,17 +448,7 @@ absl::Status XdiskReader::ReadFiles() {
   size_t bytes = 0;
   std::set<std::string> before;
   for (std::string& file : options_.files) {
-    if (HasControl(file)) {
-      return Wrong(absl::StrCat(option, ": ", Quoted(file), " has a control character; rename the file"));
-    }
-    if (file.front() != '/') {
-      if (!options_.hosts.empty()) {
-        return Wrong(absl::StrCat(option, ": ", Quoted(file),
-                                  " is not an absolute path, which hosts (-n, -N) need: begin it with /"));
-      }
-      file = (std::filesystem::path(directory_) / file).string();
-    }
-    file = std::filesystem::path(file).lexically_normal().string();
+    PLIMSOLL_ASSIGN_OR_RETURN(file, PathOf(option, file));
     bytes += file.size() + 1;
     if (!before.insert(file).second) {
       return Wrong(absl::StrCat(option, ": ", Quoted(file), " is in the list twice: name each file once"));
@@ -446,17 +469,12 @@ absl::Status XdiskReader::ReadFiles() {
 void XdiskReader::ChooseDistributions() {
   const std::string letters = Text("-x");
   if (letters.empty()) return;
-  options_.shows_reads = letters.find_first_of("sr") != std::string::npos;
-  options_.shows_writes = letters.find_first_of("sw") != std::string::npos;
   // The header line alone does not know the share of reads.
-  if (options_.header_only && !Has("-r")) return;
-  if (options_.read_percent == 0) {
-    options_.shows_reads = false;
-    options_.shows_writes = true;
-  } else if (options_.read_percent == kOnlyReads) {
-    options_.shows_reads = true;
-    options_.shows_writes = false;
-  }
+  const bool knows_share = !options_.header_only || Has("-r");
+  const bool only_writes = knows_share && options_.read_percent == 0;
+  const bool only_reads = knows_share && options_.read_percent == kOnlyReads;
+  options_.shows_reads = !only_writes && (only_reads || letters.find_first_of("sr") != std::string::npos);
+  options_.shows_writes = !only_reads && (only_writes || letters.find_first_of("sw") != std::string::npos);
 }
 
 }  // namespace
@@ -479,7 +497,7 @@ XdiskWords SplitXdiskWords(const std::vector<std::string>& words,
     part.push_back(word);
     const XdiskOption* option = is_long ? nullptr : FindOption(word);
     const bool wants = is_long ? !absl::StrContains(word, "=") && takes_value(word)
-                               : word.size() == 2 && option != nullptr && option->type != nullptr && !option->digit;
+                               : word.size() == 2 && option != nullptr && TakesNextWord(*option);
     if (wants && i + 1 < words.size() && !IsOptionWord(words[i + 1])) part.push_back(words[++i]);
   }
   return split;

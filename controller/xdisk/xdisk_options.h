@@ -22,7 +22,7 @@ struct XdiskOption {
   bool digit = false;
 };
 
-// In the order of the help; -h and -? are not among them.
+// The options in the order of the help, without -h and -?.
 std::span<const XdiskOption> XdiskOptionList();
 
 // The command line, checked.
@@ -44,17 +44,18 @@ struct XdiskOptions {
   uint32_t async = 0;
   // -O, as written; empty: none.
   std::string flags;
-  // -z, 0 where -A has no use for it.
+  // -z; 0 with -A, which ignores it.
   uint32_t snooze_percent = 0;
-  // -t, -w and -i; 0: no warm-up, no intervals. -t and -w do not count in one pass.
+  // -t, -w and -i; 0: no warm-up, no intervals. One pass ignores -t and has no warm-up.
   uint32_t duration_s = 5;
   uint32_t warmup_s = 0;
   uint32_t interval_s = 0;
 
-  // The files that processes use, absolute paths, and the text of -f or -F.
+  // Absolute paths of the files that the processes use, and the text of -f or -F.
   std::vector<std::string> files;
   std::string files_text;
-  // -n and -N: addresses with ports; empty: this machine. The names without the agents' port are for people.
+  // -n and -N: addresses with ports; empty: this machine. `host_names` are the hosts for people, without the agents'
+  // port.
   std::vector<std::string> hosts;
   std::vector<std::string> host_names;
 
@@ -63,6 +64,8 @@ struct XdiskOptions {
   bool shows_writes = false;
   // -c, -q, -Q, -V and -d.
   bool shows_devices = false;
+  // -c shows reads, too.
+  bool shows_device_reads = false;
   bool quiet = false;
   bool no_header = false;
   bool summary = false;
@@ -72,7 +75,7 @@ struct XdiskOptions {
   std::string locale;
   std::string log;
 
-  // What was given and has no effect, a sentence each.
+  // Options that were given and have no effect, a sentence each.
   std::vector<std::string> remarks;
 
   bool creates() const { return create_bytes > 0; }
@@ -82,8 +85,8 @@ struct XdiskOptions {
   uint32_t threads() const { return processes * (async > 0 ? async : 1); }
 };
 
-// A command line apart: xdisk's own words, with the values of its options and whatever belongs to no option, and those
-// of the options with two dashes. -h and -? are --help among those.
+// The words of a command line in two parts. `own`: xdisk's options with their values, and words that belong to no
+// option. `others`: options with two dashes and their values; -h and -? become --help.
 struct XdiskWords {
   std::vector<std::string> own;
   std::vector<std::string> others;
@@ -92,8 +95,8 @@ struct XdiskWords {
 XdiskWords SplitXdiskWords(const std::vector<std::string>& words,
                            const std::function<bool(const std::string& name)>& takes_value);
 
-// Reads xdisk's own words, and the files that -F and -N name. Relative names of files are below `directory`.
-// INVALID_ARGUMENT, or the system's error for a file, names option, limit and way out; the first of several.
+// Reads xdisk's own words, and the lists of -F and -N. Relative names of files are below `directory`. The error of the
+// first wrong option names option, limit and way out: INVALID_ARGUMENT, or the system's error for a list.
 absl::StatusOr<XdiskOptions> ParseXdiskOptions(const std::vector<std::string>& words, const std::string& directory);
 
 }  // namespace plimsoll

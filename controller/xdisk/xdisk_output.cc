@@ -29,10 +29,11 @@ constexpr size_t kShareWidth = 3;
 constexpr std::array<const char*, 16> kColumns = {"BS",      "Proc",    "AIO",     "read%",   "IO",      "Flag",
                                                   "IO/s",    "MB/s",    "rMin-ms", "rMax-ms", "rAvg-ms", "WtAvg",
                                                   "wMin-ms", "wMax-ms", "wAvg-ms", "WwAvg"};
-// The columns of -c, in iostat's words.
+// The columns of -c, in iostat's words and order; those of reads are behind the device's name.
 constexpr std::array<const char*, 7> kDeviceColumns = {"Device", "w/s", "wMB/s", "w_await", "f/s", "f_await", "%util"};
-// The columns of -x: buckets by their lower ends, behind their units. Below 1 us is that of "us"; those of the other
-// units hold nothing.
+constexpr std::array<const char*, 3> kDeviceReadColumns = {"r/s", "rMB/s", "r_await"};
+// The columns of -x: buckets by their lower ends, behind their units. "us" is the bucket below 1 us; the columns of the
+// other units stay empty.
 constexpr std::array<const char*, 24> kShareColumns = {"us",  "1",   "2",   "4",   "8",   "16",  "32", "64",
                                                        "128", "256", "512", "ms",  "1",   "2",   "4",  "8",
                                                        "16",  "32",  "64",  "128", "256", "512", "s",  "1"};
@@ -90,7 +91,7 @@ std::string InfoLine(const std::string& label, const std::string& value) {
   return absl::StrCat(label, std::string(kLabelWidth - std::min(kLabelWidth, label.size()), ' '), ": ", value, "\n");
 }
 
-// The cells of a line, which columns follow one another by single blanks (-V) or under their names.
+// A line of cells: separated by single blanks (-V), or aligned below the names of their columns.
 class XdiskLine {
  public:
   explicit XdiskLine(bool aligned) : aligned_(aligned) {}
@@ -131,13 +132,32 @@ void AddSide(const XdiskSide& side, const std::string& locale, std::span<const c
   }
 }
 
-void AddDevices(const XdiskDevices& devices, const std::string& locale, XdiskLine& line) {
-  const auto width = [](size_t column) { return std::string_view(kDeviceColumns[column]).size(); };
-  line.Add(devices.name.empty() ? "-" : SanitizeForTerminal(devices.name), width(0));
-  const double figures[] = {devices.writes_per_second, devices.bytes_per_second / kBytesPerMebibyte,
-                            devices.write_ms,          devices.flushes_per_second,
-                            devices.flush_ms,          devices.busy_percent};
-  for (size_t i = 0; i < std::size(figures); ++i) line.Add(FormatXdiskNumber(figures[i], locale), width(i + 1));
+std::vector<const char*> DeviceColumns(const XdiskOptions& options) {
+  std::vector<const char*> names(kDeviceColumns.begin(), kDeviceColumns.end());
+  if (options.shows_device_reads) {
+    names.insert(names.begin() + 1, kDeviceReadColumns.begin(), kDeviceReadColumns.end());
+  }
+  return names;
+}
+
+// A dash for reads that the agent of a known device does not report.
+void AddDevices(const XdiskDevices& devices, const XdiskOptions& options, XdiskLine& line) {
+  std::vector<std::string> cells = {devices.name.empty() ? "-" : SanitizeForTerminal(devices.name)};
+  const auto add = [&](double figure) { cells.push_back(FormatXdiskNumber(figure, options.locale)); };
+  if (options.shows_device_reads && !devices.reads.has_value() && !devices.name.empty()) {
+    cells.insert(cells.end(), kDeviceReadColumns.size(), "-");
+  } else if (options.shows_device_reads) {
+    const XdiskDeviceReads reads = devices.reads.value_or(XdiskDeviceReads());
+    for (const double figure : {reads.per_second, reads.bytes_per_second / kBytesPerMebibyte, reads.read_ms}) {
+      add(figure);
+    }
+  }
+  for (const double figure : {devices.writes_per_second, devices.bytes_per_second / kBytesPerMebibyte, devices.write_ms,
+                              devices.flushes_per_second, devices.flush_ms, devices.busy_percent}) {
+    add(figure);
+  }
+  const std::vector<const char*> names = DeviceColumns(options);
+  for (size_t i = 0; i < cells.size(); ++i) line.Add(cells[i], std::string_view(names[i]).size());
 }
 
 // In 1/1000, rounded down. `summary`: -V.
@@ -178,7 +198,7 @@ XdiskLine FiguresLine(const XdiskOptions& options, const XdiskFigures& figures) 
   const std::span<const char* const> names(kColumns);
   AddSide(figures.reads, options.locale, names.subspan(8, 4), line);
   AddSide(figures.writes, options.locale, names.subspan(12, 4), line);
-  if (options.shows_devices) AddDevices(figures.devices, options.locale, line);
+  if (options.shows_devices) AddDevices(figures.devices, options, line);
   return line;
 }
 
@@ -230,7 +250,7 @@ std::string RenderXdiskInfo(const XdiskOptions& options, const std::string& star
 std::string RenderXdiskHeader(const XdiskOptions& options) {
   XdiskLine line(!options.summary);
   AddNames(kColumns, line);
-  if (options.shows_devices) AddNames(kDeviceColumns, line);
+  if (options.shows_devices) AddNames(DeviceColumns(options), line);
   if (options.shows_reads || options.shows_writes) AddShareNames(line);
   if (options.summary && options.shows_reads && options.shows_writes) AddShareNames(line);
   return line.Text();
@@ -260,7 +280,7 @@ std::string RenderXdiskResult(const XdiskOptions& options, const XdiskResult& re
   for (size_t number = 0; number < result.hosts.size(); ++number) {
     const XdiskFigures& host = result.hosts[number];
     XdiskLine own = FiguresLine(options, host);
-    // As the user named it, where all of those that were named have figures.
+    // If each host of -n has figures, the name that the user gave.
     const bool all_named = result.hosts.size() == options.host_names.size();
     own.Add(SanitizeForTerminal(all_named ? options.host_names[number] : host.host));
     text += own.Text();

@@ -1,10 +1,11 @@
 #include "controller/xdisk/xdisk_plan.h"
 
 #include <cstdint>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/units.h"
+#include "controller/plan/plan_schema.h"
 
 namespace plimsoll {
 namespace {
@@ -17,9 +18,78 @@ v1::SyncMode SyncOf(const XdiskOptions& options) {
   return v1::SYNC_MODE_NONE;
 }
 
-// Hosts have the same files, each takes all of them. What they create is each host's own.
+// Several hosts use the same files, and each host uses all of them. A host creates files of its own.
 v1::FileShare ShareOf(const XdiskOptions& options) {
   return options.hosts.size() > 1 && !options.creates() ? v1::FILE_SHARE_ALL : v1::FILE_SHARE_OWN;
+}
+
+// The options of xdisk that set the fields of a plan, by their keys.
+struct OptionOfKey {
+  const char* key;
+  const char* option;
+};
+constexpr OptionOfKey kOptionsOfKeys[] = {
+    {"access", "-S or -R"},
+    {"block_size", "-b"},
+    {"duration", "-t"},
+    {"read", "-r"},
+    {"warmup", "-w"},
+    {"workload.create", "-C"},
+    {"workload.dir", "-f"},
+    {"workload.direct", "-OD"},
+    {"workload.file_size", "-C or -s"},
+    {"workload.files", "-f"},
+    {"workload.one_pass", "-S1 or -R1"},
+    {"workload.overwrite", "--overwrite"},
+    {"workload.pause", "-z"},
+    {"workload.qm", "-M (and -A)"},
+    {"workload.share", "-n"},
+    {"workload.sync", "-O"},
+};
+
+// What messages call things that are not named by an option alone.
+constexpr OptionOfKey kPhrases[] = {
+    {"fewer than --file-size", "fewer than -s"},
+    {"a larger file, or a smaller --file-size", "a larger file, or a smaller -s"},
+    {"a smaller --file-size, or leave it out", "a smaller -s, or leave it out"},
+    {"with --create, or use a smaller --file-size", "with -C, or use a smaller -s"},
+    {"a smaller --file-size or fewer --files", "a smaller -C, or fewer files (-f)"},
+    {"lower --files or --file-size", "lower -C, or use fewer files (-f)"},
+    {"the number of --files", "the number of files (-f)"},
+    {"--files-from", "-F"},
+    {"(--qm (workload.qm)", "(-M, -A"},
+    {"(--qm", "(-M, -A"},
+    {" or --cpu-load", ""},
+    {"--duration, --warmup, --repeat or the number of block sizes", "-t or -w"},
+    // xdisk has no option for the limit of a pass.
+    {"within --duration ", "within "},
+    {"use a longer --duration", "use smaller files or larger blocks (-b)"},
+    {"--direct off (workload.direct)", "leave -OD out"},
+    {"use --direct auto or off", "leave -OD out"},
+    {"--direct off", "leave -OD out"},
+    {"--hosts (hosts.address)", "-n"},
+    {"--hosts (hosts)", "-n"},
+    {"--hosts", "-n"},
+    {"is not a file that --create left by this agent", "was not created by -C of this agent"},
+    // xdisk passes the option to the agents that it starts.
+    {"start the agent with --allow-target ",
+     "pass --allow-target; with --launch none, start the agent with --allow-target "},
+    // These are options of `plimsoll run` alone.
+    {" (--hang-limit)", ""},
+    {" (--min-free)", ""},
+    {" (--timeout)", ""},
+};
+
+std::vector<std::pair<std::string, std::string>> TranslatedWords() {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (const OptionOfKey& phrase : kPhrases) words.emplace_back(phrase.key, phrase.option);
+  for (const OptionOfKey& known : kOptionsOfKeys) {
+    // "--read-percent (read)", and where a message does not name the key, "--read-percent".
+    const std::string name = PlanKey(known.key).text;
+    words.emplace_back(name, known.option);
+    words.emplace_back(name.substr(0, name.find(' ')), known.option);
+  }
+  return words;
 }
 
 }  // namespace
@@ -64,57 +134,9 @@ std::vector<std::string> XdiskAgentArguments(const XdiskOptions& options, const 
 }
 
 std::string InXdiskWords(const std::string& message) {
-  return absl::StrReplaceAll(message,
-                             {{"fewer than --file-size", "fewer than -s"},
-                              {"a larger file, or a smaller --file-size", "a larger file, or a smaller -s"},
-                              {"a smaller --file-size, or leave it out", "a smaller -s, or leave it out"},
-                              {"with --create, or use a smaller --file-size", "with -C, or use a smaller -s"},
-                              {"a smaller --file-size or fewer --files", "a smaller -C, or fewer files (-f)"},
-                              {"--file-size (workload.file_size)", "-C or -s"},
-                              {"--file-size", "-C or -s"},
-                              {"--files-from", "-F"},
-                              {"--files (workload.files)", "-f"},
-                              {"--files", "-f"},
-                              {"--bsize (block_size)", "-b"},
-                              {"--bsize", "-b"},
-                              {" (block_size)", ""},
-                              {"(--qm (workload.qm)", "(-M, -A"},
-                              {"(--qm", "(-M, -A"},
-                              {"--qm (workload.qm)", "-M (and -A)"},
-                              {"--qm", "-M (and -A)"},
-                              {"--duration (duration)", "-t"},
-                              {"--duration", "-t"},
-                              {"--warmup (warmup)", "-w"},
-                              {"--warmup", "-w"},
-                              {"--read-percent (read_percent)", "-r"},
-                              {"--read-percent", "-r"},
-                              {"--access (access)", "-S or -R"},
-                              {"--access", "-S or -R"},
-                              {"--create (workload.create)", "-C"},
-                              {"--create", "-C"},
-                              {"--one-pass (workload.one_pass)", "-S1 or -R1"},
-                              {"--one-pass", "-S1 or -R1"},
-                              {"--overwrite (workload.overwrite)", "--overwrite"},
-                              {"--pause-percent (workload.pause_percent)", "-z"},
-                              {"--pause-percent", "-z"},
-                              {"--share (workload.share)", "-n"},
-                              {"--share", "-n"},
-                              {"--direct (workload.direct)", "-OD"},
-                              {"--direct off (workload.direct)", "leave -OD out"},
-                              {"--direct off", "leave -OD out"},
-                              {"use --direct auto or off", "leave -OD out"},
-                              {"--direct", "-OD"},
-                              {"--sync (workload.sync)", "-O"},
-                              {"--sync", "-O"},
-                              {"--hosts (hosts)", "-n"},
-                              {"--hosts", "-n"},
-                              {"--dir (workload.dir)", "-f"},
-                              {"is not a file that --create left by this agent", "was not created by -C of this agent"},
-                              // xdisk passes the option to the agents that it starts.
-                              {"start the agent with --allow-target ",
-                               "pass --allow-target; with --launch none, start the agent with --allow-target "},
-                              {" (--min-free)", ""},
-                              {" (--timeout)", ""}});
+  // The longest of several words that begin at one place is replaced.
+  static const std::vector<std::pair<std::string, std::string>> kWords = TranslatedWords();
+  return absl::StrReplaceAll(message, kWords);
 }
 
 }  // namespace plimsoll

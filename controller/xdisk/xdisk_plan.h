@@ -11,20 +11,20 @@ namespace plimsoll {
 
 // What long options of `plimsoll xdisk` permit.
 struct XdiskPermissions {
-  // Write to files and devices that no -C of the agent left.
+  // Writing to files and devices that were not created by -C of the agent.
   bool overwrite = false;
-  // Agents that are started on hosts may open the files, whoever made them.
+  // Opening files and devices that were not created by -C, for agents that xdisk starts on hosts.
   bool allow_target = false;
 };
 
 // The plan, without defaults.
 v1::TestPlan XdiskPlan(const XdiskOptions& options, const XdiskPermissions& permissions);
 
-// Arguments for agents that are started on the hosts of -n and -N. None without hosts: the agent of this machine gets
-// what the plan needs, as for any run.
+// Arguments for agents that are started on the hosts of -n and -N. Empty without hosts: the agent of this machine gets
+// the permissions that the plan needs, as for any run.
 std::vector<std::string> XdiskAgentArguments(const XdiskOptions& options, const XdiskPermissions& permissions);
 
-// A message about a plan with the names of xdisk's options.
+// Returns a message about a plan with the names of xdisk's options in place of the plan's keys and options.
 std::string InXdiskWords(const std::string& message);
 
 }  // namespace plimsoll

@@ -17,6 +17,7 @@
 
 #include "agent/writer/block_source.h"
 #include "agent/writer/file_env.h"
+#include "agent/writer/step_recorder.h"
 #include "agent/writer/write_loop.h"
 #include "agent/writer/writer_tally.h"
 #include "common/posix.h"

@@ -45,6 +45,8 @@ enum Habits : uint8_t {
   kReleases = 8,
   kContinueOnLoss = 16,
   kTwoSteps = 32,
+  // One pass over named files.
+  kNamedFiles = 64,
 };
 
 // What an item is. Bits 0: host; 1 and 2: kind; 3: the next item comes along with it.
@@ -59,7 +61,7 @@ bool HasMore(const Item& item) {
   return (item.route & 8U) != 0;
 }
 
-// Time passes by being looked at, so that a run of minutes takes none. Nobody waits.
+// Moves on with each look at it, so that a run of minutes takes no time; a wait returns at once.
 class FuzzClock final : public Clock {
  public:
   MonotonicNs Now() const override { return {now_ns_ += 2 * kNsPerMs}; }
@@ -104,7 +106,7 @@ void Rebase(v1::AgentMessage& message, int64_t start_ns) {
   }
 }
 
-// What both agents are about to say, and what they have said.
+// The messages that the agents are going to send, and the frames that they have sent.
 class Script {
  public:
   Script(const uint8_t* data, size_t size) {
@@ -236,6 +238,11 @@ v1::TestPlan MakePlan(const Script& script) {
   plan.add_hosts()->set_address("beta:1");
   plan.add_block_size_bytes(4096);
   if (script.Has(kTwoSteps)) plan.add_block_size_bytes(8192);
+  if (script.Has(kNamedFiles)) {
+    plan.mutable_workload()->add_files("F000");
+    plan.mutable_workload()->add_files("F001");
+    plan.mutable_workload()->set_one_pass(true);
+  }
   plan.set_duration_ns(kNsPerSecond);
   plan.set_lease_ns(kNsPerSecond);
   plan.set_trace_limit_bytes(4096);
@@ -305,7 +312,7 @@ void TryRun(const uint8_t* data, size_t size) {
   log.Flush();
   log.analyzer();  // waits for it
   for (const auto& [host, frame] : analysed) {
-    Require(script.Take(host, frame), "a frame that nobody sent, or for the second time",
+    Require(script.Take(host, frame), "a frame that no agent sent, or for the second time",
             [&taken = frame] { return taken.DebugString(); });
     sums.Add(host, frame);
   }

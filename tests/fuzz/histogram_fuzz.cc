@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(alone.sum_ns() == plimsoll::SumNs(wire));
   CheckFigures(alone);
   CheckFigures(joined);
-  // Both ways of merging come to the same.
+  // The two ways of merging give one result.
   plimsoll::Histogram again;
   again.Record(300'000);
   again.Merge(alone);

@@ -1,5 +1,4 @@
-// Writes the seeds of the targets whose inputs nobody can write by hand: make_seeds DIRECTORY fills
-// DIRECTORY/<target>/.
+// Writes the seeds that cannot be written by hand: make_seeds DIRECTORY fills DIRECTORY/<target>/.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol.h"
@@ -43,10 +43,38 @@ SimRun SmallRun() {
   return run;
 }
 
-void KeepJournal(const std::string& name, const SimRun& run, bool traced) {
+// Threads 1 and 2 of a host have a named file each, in place of extents.
+void UseFiles(bool one_pass, v1::LogWorkload& workload) {
+  workload.clear_num_files();
+  workload.clear_file_prefix();
+  workload.add_files("F000");
+  workload.add_files("F001");
+  workload.set_share(v1::FILE_SHARE_OWN);
+  if (one_pass) workload.set_one_pass(true);
+}
+
+// Gives the records of a run named files. The places of writes are then in the file of their thread.
+void UseFiles(bool one_pass, std::vector<v1::JournalRecord>& records) {
+  for (v1::JournalRecord& record : records) {
+    if (record.has_run_begin()) UseFiles(one_pass, *record.mutable_run_begin()->mutable_plan()->mutable_workload());
+    if (record.has_host_joined()) {
+      UseFiles(one_pass, *record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload());
+    }
+    if (!record.has_frames()) continue;
+    for (v1::Frame& frame : *record.mutable_frames()->mutable_frames()) {
+      if (frame.has_slowest()) frame.mutable_slowest()->set_extent(frame.qm() - 1);
+      for (v1::WriteSample& slow : *frame.mutable_slow()) slow.set_extent(frame.qm() - 1);
+    }
+  }
+}
+
+enum class Files { kNone, kNamed, kOnePass };
+
+void KeepJournal(const std::string& name, const SimRun& run, bool traced, Files files = Files::kNone) {
   std::mt19937_64 random(7);
   std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
   if (traced) tests::AddTraces(run, records, random);
+  if (files != Files::kNone) UseFiles(files == Files::kOnePass, records);
   const std::string path = (g_directory / "journal_fuzz" / name).string();
   std::filesystem::create_directories(g_directory / "journal_fuzz");
   std::filesystem::remove(path);
@@ -75,6 +103,10 @@ void MakeJournals() {
   run.hosts[0].coalesce = 3;
   run.hosts[0].reads_first = 2;
   KeepJournal("mixed", run, true);
+  KeepJournal("mixed_files", run, true, Files::kNamed);
+  KeepJournal("one_pass", run, true, Files::kOnePass);
+  run.cut_short = "alpha: the pass was not finished within --duration 1s";
+  KeepJournal("pass_cut_short", run, false, Files::kOnePass);
   run = SmallRun();
   run.hosts.resize(1);
   run.hosts[0].steps = {{tests::ClosedLoop(
@@ -156,6 +188,16 @@ void MakeCoordinatorRuns() {
   keep("early", kAll, said);
   keep("continue_on_loss", kAll | 16, whole);
   keep("two_steps", kAll | 32, whole);
+  std::vector<v1::JournalRecord> with_files = tests::MakeJournal(SmallRun());
+  UseFiles(/*one_pass=*/true, with_files);
+  std::vector<Item> pass = quiet;
+  for (Item& item : Said(with_files)) pass.push_back(std::move(item));
+  keep("one_pass_over_files", kAll | 64, pass);
+  v1::AgentMessage unfinished;
+  unfinished.mutable_step_done()->set_stopped("the pass was not finished within --duration 1s");
+  std::vector<Item> stopped = pass;
+  stopped.insert(stopped.begin() + 9, Item{1, unfinished.SerializeAsString()});
+  keep("pass_not_finished", kAll | 64, stopped);
   std::vector<Item> lost = whole;
   lost.insert(lost.begin() + 9, Item{1 | 2 << 1, std::string("\x0e", 1) + "connection reset"});
   keep("lost", kAll, lost);
@@ -231,6 +273,49 @@ std::vector<Item> Items(const std::vector<v1::ControllerMessage>& messages, uint
   return items;
 }
 
+// Plans of `prepare`'s shape on named files, and on the files that session_fuzz has: /root/target, which its agent may
+// overwrite, and /root/kept, which an earlier `create` left.
+class FilePlans {
+ public:
+  explicit FilePlans(v1::ControllerMessage prepare) : prepare_(std::move(prepare)) {}
+
+  v1::ControllerMessage On(const std::vector<std::string>& files, uint32_t threads) const {
+    v1::ControllerMessage message = prepare_;
+    v1::LogWorkload& workload = WorkloadOf(message);
+    workload.clear_num_files();
+    workload.clear_file_prefix();
+    workload.set_dir("/root");
+    workload.set_qm(threads);
+    workload.mutable_files()->Assign(files.begin(), files.end());
+    workload.set_share(v1::FILE_SHARE_OWN);
+    return message;
+  }
+  // Each block once, in one step without a warm-up; `create`: that makes the files.
+  v1::ControllerMessage OnePass(const std::vector<std::string>& files, uint32_t threads, bool create) const {
+    v1::ControllerMessage message = On(files, threads);
+    WorkloadOf(message).set_one_pass(true);
+    if (create) WorkloadOf(message).set_create(true);
+    WorkloadOf(message).set_sync(v1::SYNC_MODE_FSYNC);
+    v1::LogWork& work = *message.mutable_prepare()->mutable_plan()->mutable_log();
+    while (work.steps_size() > 1) work.mutable_steps()->RemoveLast();
+    work.mutable_steps(0)->set_warmup_ns(0);
+    work.mutable_steps(0)->set_duration_ns(5 * kNsPerMs);
+    return message;
+  }
+  // The part that the files have already is used.
+  static v1::ControllerMessage AsFound(v1::ControllerMessage message, bool overwrite) {
+    WorkloadOf(message).clear_file_size_bytes();
+    if (overwrite) WorkloadOf(message).set_overwrite(true);
+    return message;
+  }
+  static v1::LogWorkload& WorkloadOf(v1::ControllerMessage& message) {
+    return *message.mutable_prepare()->mutable_plan()->mutable_log()->mutable_workload();
+  }
+
+ private:
+  v1::ControllerMessage prepare_;
+};
+
 void MakeSessions() {
   v1::ControllerMessage release;
   release.mutable_release();
@@ -269,6 +354,13 @@ void MakeSessions() {
   };
   const v1::ControllerMessage mixed = reading(prepare, 40);
   const v1::ControllerMessage only_reads = reading(prepare, kOnlyReads);
+  const FilePlans plans(prepare);
+  v1::ControllerMessage paused = reading(plans.On({"A"}, 3), 40);
+  FilePlans::WorkloadOf(paused).set_pause_percent(50);
+  v1::ControllerMessage ranges = FilePlans::AsFound(plans.On({"/root/target"}, 2), /*overwrite=*/true);
+  FilePlans::WorkloadOf(ranges).set_share(v1::FILE_SHARE_RANGES);
+  ranges.mutable_prepare()->mutable_plan()->set_host_index(1);
+  ranges.mutable_prepare()->mutable_plan()->mutable_log()->set_hosts(2);
   v1::ControllerMessage short_lease = prepare;
   short_lease.mutable_prepare()->mutable_plan()->set_lease_ns(4 * kNsPerMs);
 
@@ -290,6 +382,18 @@ void MakeSessions() {
   keep("buffered", {buffered, Arm(0), stop_trace, Arm(1), release});
   keep("mixed", {mixed, Arm(0), Arm(1), release});
   keep("only_reads", {only_reads, Arm(0), Arm(1), release});
+  keep("named_files", {plans.On({"F000", "F001", "F002"}, 2), Arm(0), Arm(1), release});
+  keep("shared_file", {paused, Arm(0), Arm(1), release});
+  keep("one_pass", {plans.OnePass({"F000", "F001"}, 3, /*create=*/false), Arm(0), release});
+  keep("creates", {plans.OnePass({"/root/new", "/root/kept"}, 2, /*create=*/true), Arm(0), release});
+  keep("uses_kept", {FilePlans::AsFound(plans.On({"/root/kept"}, 2), /*overwrite=*/false), Arm(0), Arm(1), release});
+  keep("reads_found", {reading(FilePlans::AsFound(plans.On({"/root/target"}, 1), /*overwrite=*/false), kOnlyReads),
+                       Arm(0), Arm(1), release});
+  keep("overwrites", {FilePlans::AsFound(plans.On({"/root/target"}, 2), /*overwrite=*/true), Arm(0), Arm(1), release});
+  keep("ranges", {ranges, Arm(0), Arm(1), release});
+  keep("foreign_file", {FilePlans::AsFound(plans.On({"/outside/precious"}, 1), /*overwrite=*/true), Arm(0)});
+  keep("file_through_link", {FilePlans::AsFound(plans.On({"/root/link/precious"}, 1), /*overwrite=*/true), Arm(0)});
+  keep("creates_outside", {plans.OnePass({"/outside/new"}, 1, /*create=*/true), Arm(0)});
   keep("link_outside", {outside});
   keep("up_and_outside", {up});
   keep("taken", {taken, Arm(0)});
@@ -302,7 +406,7 @@ void MakeSessions() {
   keep("stops_unfilled", {prepare, stop, fill}, 2);
   keep("no_such_step", {prepare, Arm(7), release});
 
-  // The same for agent_service_fuzz, where bits 0 to 2 choose the method.
+  // Seeds of agent_service_fuzz, where bits 0 to 2 choose the method.
   const std::string service = "agent_service_fuzz";
   const auto call = [&service](const std::string& name, const std::vector<Item>& items) {
     Keep(service, name, WriteItems(items));
@@ -316,6 +420,12 @@ void MakeSessions() {
     describe.add_directories(directory);
   }
   call("describe", {{0, describe.SerializeAsString()}});
+  for (const char* file : {"/root/file", "/root/missing", "/root/../outside", "/dev/null", "relative", ""}) {
+    describe.add_files(file);
+  }
+  call("files", {{0, describe.SerializeAsString()}});
+  describe.clear_files();
+  call("session_on_files", Items({plans.On({"F000", "F001"}, 2), fill, Arm(0), release}, 2));
   describe.set_look_for_queue_managers(true);
   call("queue_managers", {{0, describe.SerializeAsString()}});
   describe.set_protocol_version(99);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include <tuple>
 #include <vector>
 
+#include "agent/host/target_files.h"
 #include "agent/session/session.h"
 #include "agent/writer/log_work.h"
 #include "agent/writer/work_setup.h"
@@ -39,8 +41,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kPatienceNs = 300 * kNsPerMs;
+// Size of the files that plans may write to.
+constexpr uint64_t kFileBytes = uint64_t{64} << 10;
 
-// A root with somebody else's log in it and a link that leads out of it.
+// A root with somebody else's log in it, a link that leads out of it, and two files that plans may write to: `target`,
+// which the agent allows them to overwrite, and `kept`, which an earlier plan created.
 class Place {
  public:
   Place() : base_(directory_.path()) {
@@ -54,19 +59,27 @@ class Place {
     auto sandbox = Sandbox::Create({base_ + "/root"}, "fuzz-agent");
     Require(sandbox.ok(), "a sandbox over a fresh directory");
     sandbox_ = *std::move(sandbox);
-    auto targets = TargetFiles::Create(*sandbox_, {});
-    Require(targets.ok(), "an agent without permissions for files");
+    std::ofstream(base_ + "/root/target") << std::string(kFileBytes, 't');
+    auto targets = TargetFiles::Create(*sandbox_, {true, {base_ + "/root/target"}});
+    Require(targets.ok(), "an agent that allows files");
     targets_ = *std::move(targets);
+    Require(targets_->Make(base_ + "/root/kept", kFileBytes, 0).ok(), "a file that is kept");
+    for (const char* name : {"/root/target", "/root/kept", "/root/.plimsoll-kept"}) {
+      std::ifstream file(base_ + name, std::ios::binary);
+      writable_[base_ + name].assign(std::istreambuf_iterator<char>(file), {});
+    }
     before_ = LookAt(base_);
   }
 
   const Sandbox& sandbox() const { return *sandbox_; }
   const TargetFiles& targets() const { return *targets_; }
-  // Where a plan's absolute directory really lies.
-  std::string Below(const std::string& dir) const { return dir.starts_with('/') ? base_ + dir : dir; }
+  // The place, below the test's directory, of an absolute path of a plan.
+  std::string Below(const std::string& path) const { return path.starts_with('/') ? base_ + path : path; }
 
-  // Nothing but what lies in the root may be new, and that only where files were to be kept; then it is removed.
-  void Check(bool may_keep) {
+  // Only the files that plans may write to have changed, if the plan uses paths. Only files in the root are new, if
+  // files were to be kept. Puts everything back.
+  void Check(bool may_write, bool may_keep) {
+    if (may_write) Restore();
     std::map<std::string, std::string> after = LookAt(base_);
     for (const auto& [path, what] : before_) {
       Require(after.contains(path), "something is gone", [&] { return path; });
@@ -80,10 +93,21 @@ class Place {
   }
 
  private:
+  // In place: the marker names the kept file by its inode.
+  void Restore() const {
+    for (const auto& [path, content] : writable_) {
+      Require(fs::is_regular_file(fs::symlink_status(path)), "a file that plans may write to is gone",
+              [&] { return path; });
+      std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+    }
+  }
+
   tests::TempDirectory directory_;
   const std::string base_;
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<TargetFiles> targets_;
+  // Files that plans may write to, and the marker of kept files, by path, and what they hold.
+  std::map<std::string, std::string> writable_;
   std::map<std::string, std::string> before_;
 };
 
@@ -114,10 +138,13 @@ void MakeSmall(v1::HostPlan& plan) {
   if (workload.file_size_bytes() > 256 << 10) workload.set_file_size_bytes(256 << 10);
   workload.set_cpu_load(Small(workload.cpu_load(), 2U));
   workload.set_delay_ns(std::min<int64_t>(workload.delay_ns(), kNsPerMs));
+  if (workload.pause_percent() > 100) workload.set_pause_percent(100);
   while (plan.log().steps_size() > 4) plan.mutable_log()->mutable_steps()->RemoveLast();
   for (v1::LogStep& step : *plan.mutable_log()->mutable_steps()) {
     MakeSmall(step);
-    if (step.block_size_bytes() > workload.file_size_bytes()) step.set_block_size_bytes(workload.file_size_bytes());
+    // Files that exist need no size in the plan.
+    const uint64_t most_bytes = workload.has_file_size_bytes() ? workload.file_size_bytes() : kFileBytes;
+    if (step.block_size_bytes() > most_bytes) step.set_block_size_bytes(most_bytes);
   }
 }
 
@@ -263,6 +290,7 @@ class Talk {
       v1::HostPlan plan = asked;
       v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
       workload.set_dir(place_.Below(workload.dir()));
+      for (std::string& file : *workload.mutable_files()) file = place_.Below(file);
       if (const auto setup = MakeWorkSetup(plan); !setup.ok()) return setup.status();
       MakeSmall(plan);
       return LogWork::Create(plan, place_.sandbox(), place_.targets(), deadline_ns, sink);
@@ -296,7 +324,9 @@ class Talk {
       }
       listener_.Expect(message.command());
     }
-    may_keep_ |= message.release().keep_files() || message.prepare().plan().keep_files();
+    const v1::LogWorkload& workload = message.prepare().plan().log().workload();
+    may_write_ |= UsesPaths(workload);
+    may_keep_ |= message.release().keep_files() || message.prepare().plan().keep_files() || workload.create();
     const bool prepare = message.has_prepare();
     const bool arm = message.has_arm();
     session_->Deliver(std::move(message));
@@ -323,7 +353,7 @@ class Talk {
     listener_.Finish();
     Require(session_->Describe().find('\n') == std::string::npos, "a description of several lines");
     session_.reset();
-    place_.Check(may_keep_);
+    place_.Check(may_write_, may_keep_);
   }
 
  private:
@@ -356,6 +386,7 @@ class Talk {
   Listener listener_;
   int arms_ = 0;
   int started_soon_ = 0;
+  bool may_write_ = false;
   bool may_keep_ = false;
   Mutex mutex_;
   CondVar changed_;

@@ -297,11 +297,21 @@ class PlimsollTest(unittest.TestCase):
     def start_plimsoll(self, *arguments, wrap=()):
         return self.start(Process, [*wrap, binary("plimsoll"), *arguments])
 
+    def stop_agents(self, *agents):
+        """Ends the agents by SIGTERM and waits for them: a tracer around one has written everything then."""
+        for agent in agents:
+            agent.signal(signal.SIGTERM)
+        for agent in agents:
+            self.assertEqual(agent.finish(), 0, agent.err)
+
+    def finished(self, process, results=None, code=0, timeout_s=LONG_S):
+        """Waits for the process and returns its result; checks the exit code, and the report if there are results."""
+        process.finish(timeout_s)
+        return self.result_of(process, results, code)
+
     def plimsoll(self, *arguments, code=0, wrap=()):
         """Runs plimsoll to its end and checks the exit code."""
-        process = self.start_plimsoll(*arguments, wrap=wrap)
-        process.finish()
-        return self.result_of(process, None, code)
+        return self.finished(self.start_plimsoll(*arguments, wrap=wrap), None, code)
 
     def start_run(self, *arguments, wrap=(), dir=None):
         """Starts `plimsoll run` on the test's directory with small, quick defaults; arguments override them. Prints all of the
@@ -320,8 +330,7 @@ class PlimsollTest(unittest.TestCase):
     def run_plan(self, *arguments, code=0, wrap=(), dir=None):
         """Runs `plimsoll run` as start_run does, to its end; checks the exit code, and the JSON against the schema."""
         process = self.start_run(*arguments, wrap=wrap, dir=dir)
-        process.finish()
-        return self.result_of(process, process.results, code)
+        return self.finished(process, process.results, code)
 
     def result_of(self, process, results=None, code=0):
         """What a process that has been waited for left behind."""
@@ -360,6 +369,18 @@ def scopes(step, kind):
     return [scope for scope in step["scopes"] if scope["kind"] == kind]
 
 
+def operations(step):
+    """Returns what the step measured beside its main operation, by name: "read", or the parts of a write."""
+    return {one["name"]: one for one in step.get("operations", [])}
+
+
+def report_of(results):
+    """Reads the JSON report in a directory of results; it must keep to the schema and must not contradict itself."""
+    report = schema.parse((pathlib.Path(results) / "report.json").read_text())
+    invariants.check(report)
+    return report
+
+
 def moment_ns(utc):
     """A moment of a report as nanoseconds since 1970."""
     whole, _, fraction = utc.rstrip("Z").partition(".")
@@ -379,7 +400,7 @@ def cluster(step):
 
 
 def main():
-    """Runs the file's tests. A skipped one makes the whole file count as skipped: nobody shall take it for passed."""
+    """Runs the file's tests. A skipped one makes the whole file count as skipped, so that it does not look as if it passed."""
     result = unittest.main(module="__main__", verbosity=2, exit=False).result
     if not result.wasSuccessful():
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""What holds in every report, however its run ended."""
+"""Checks each report for contradictions, however its run ended."""
 
 PERCENTILES = ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns"]
 
@@ -21,6 +21,20 @@ class _Check:
         self.that(left == right, *what, f"({left} and {right})")
 
 
+def _check_latency(check, latency, where):
+    """Percentiles rise between minimum and maximum; average, sum and count agree; operations that were measured took time."""
+    values = [latency[name] for name in PERCENTILES]
+    check.equal(values, sorted(values), where, "percentiles rise")
+    check.that(values[-1] <= latency["max_ns"], where, "no percentile is above the maximum", latency)
+    if latency["count"] == 0:
+        return
+    check.that(latency["sum_ns"] > 0 and latency["max_ns"] > 0, where, "what was measured took time", latency)
+    check.that(latency["min_ns"] <= latency["avg_ns"] <= latency["max_ns"], where, "min <= avg <= max", latency)
+    check.that(latency["min_ns"] <= values[0], where, "min <= p50", latency)
+    check.that(abs(latency["avg_ns"] * latency["count"] - latency["sum_ns"]) <= 1 + 1e-9 * latency["sum_ns"], where,
+               "average times count is the sum", latency)
+
+
 def _check_scope(check, scope, block_size_bytes, where, sizes=()):
     latency = scope["latency"]
     closing = scope["closing"]
@@ -38,16 +52,10 @@ def _check_scope(check, scope, block_size_bytes, where, sizes=()):
     rate = scope.get("rate")
     if rate is not None:
         check.equal(rate["response"]["count"], latency["count"] + rate["unserved"], where, "every write has its response time")
-    values = [latency[name] for name in PERCENTILES]
-    check.equal(values, sorted(values), where, "percentiles rise")
-    check.that(values[-1] <= latency["max_ns"], where, "no percentile is above the maximum", latency)
+    _check_latency(check, latency, where)
     if latency["count"] == 0:
         check.that("slowest" not in scope, where, "no write, no slowest one")
         return
-    check.that(latency["min_ns"] <= latency["avg_ns"] <= latency["max_ns"], where, "min <= avg <= max", latency)
-    check.that(latency["min_ns"] <= values[0], where, "min <= p50", latency)
-    check.that(abs(latency["avg_ns"] * latency["count"] - latency["sum_ns"]) <= 1 + 1e-9 * latency["sum_ns"], where,
-               "average times count is the sum", latency)
     check.equal(scope["slowest"]["latency_ns"], latency["max_ns"], where, "the slowest write has the largest latency")
     if scope["measured_ns"] > 0:
         iops = scope["writes"] * 1e9 / scope["measured_ns"]
@@ -127,7 +135,7 @@ def _closing_ns(series):
 
 
 def _check_time(check, scope, series, where, mixed):
-    """What a writer spent in its writes and between them is the time that passed. `mixed`: it reads between them, and the
+    """A writer's time in its writes and between them is the time that passed. `mixed`: it reads between them, and the
     operation in flight at the end may have been a read, whose length the report does not have."""
     passed_ns = scope["measured_ns"] + _closing_ns(series)
     accounted_ns = scope["latency"]["sum_ns"] + scope["time_between_writes_ns"]
@@ -156,6 +164,7 @@ def _check_reads(check, step, reads, scopes, where):
             check.equal(value(whole), sum(map(value, parts)), where, what, "of the reads are the sum of the parts")
     for own in reads["scopes"]:
         throughput = own["throughput"]
+        _check_latency(check, own["latency"], where + " reads:")
         check.that(throughput["count"] <= own["latency"]["count"], where, "every read has its latency", own)
         if step["block_size_bytes"] > 0:
             check.equal(throughput["bytes"], throughput["count"] * step["block_size_bytes"], where, "bytes of the reads")
@@ -168,6 +177,42 @@ def _check_reads(check, step, reads, scopes, where):
 def _one_pass(report):
     """Whether each writer ends when it has taken its blocks once: the step's length is only a limit."""
     return any(host.get("workload", {}).get("one_pass") for host in report["hosts"])
+
+
+def _pass_blocks(report, number, block_bytes):
+    """How many blocks host `number` takes in a pass over files of the plan's size. Threads have whole blocks of the largest
+    size, of which every size of a test is a part."""
+    workload = report["hosts"][number]["workload"]
+    largest_bytes = max(int(size) for size in report["plan"]["block_size_bytes"])
+    begin, end = 0, workload["file_size_bytes"] // largest_bytes
+    if workload["share"] == "ranges":
+        hosts = len(report["hosts"])
+        begin, end = end * number // hosts, end * (number + 1) // hosts
+    return min(len(workload["files"]), workload["qm"]) * (end - begin) * (largest_bytes // block_bytes)
+
+
+def _check_pass(check, report, step):
+    """A pass that was not cut short took each block of each host's part of the files once. One that its limit ended decides
+    nothing."""
+    if step["cut_short"] != "":
+        outcome = report["verdict"]["outcome"]
+        check.that(outcome not in ("pass", "done"), "step", step["number"], "did not finish its pass, and the run is", outcome)
+        return
+    labels = [host["label"] for host in report["hosts"]]
+    reads = {_name(scope): scope for one in step.get("operations", []) if one["name"] == "read" for scope in one["scopes"]}
+    for scope in step["scopes"]:
+        if scope["kind"] != "host" or "data_until" in scope:
+            continue
+        where = f"step {step['number']}, {scope['host']}, one pass:"
+        number = labels.index(scope["host"])
+        done, size = scope["writes"], scope["bytes"]
+        if (own := reads.get(_name(scope))) is not None:
+            check.equal(own["throughput"]["count"], own["latency"]["count"], where, "reads after the last operation of the pass")
+            done, size = done + own["throughput"]["count"], size + own["throughput"]["bytes"]
+        check.equal(size, done * step["block_size_bytes"], where, "bytes are operations times block size")
+        # Without a size in the plan, files are used as they are found: path_files.py compares with their sizes.
+        if "file_size_bytes" in report["hosts"][number]["workload"]:
+            check.equal(done, _pass_blocks(report, number, step["block_size_bytes"]), where, "each block once")
 
 
 def _mixed_sizes(report):
@@ -203,6 +248,8 @@ def _check_step(check, report, step):
                     _check_time(check, scope, series[name], where, _reads_and_writes(report))
         if scope["kind"] == "host":
             _check_sum(check, scope, [qm for qm in of_kind["qm"] if qm["host"] == scope["host"]], where)
+    if _one_pass(report):
+        _check_pass(check, report, step)
     for operation in step.get("operations", []):
         if operation["name"] == "read":
             _check_reads(check, step, operation, scopes, f"step {step['number']}:")
@@ -231,10 +278,10 @@ def _check_stalls(check, step):
     offsets = [stall["offset_ns"] for stall in stalls["stalls"]]
     check.equal(offsets, sorted(offsets), where, "in the order of time")
     for stall in stalls["stalls"]:
-        check.that(not set(stall["hosts"]) & set(stall["others"]), where, "nobody stood and ran", stall)
-        check.that(stall["writers_count"] >= len(stall["writers"]) > 0, where, "somebody stood", stall)
+        check.that(not set(stall["hosts"]) & set(stall["others"]), where, "no host is both affected and unaffected", stall)
+        check.that(stall["writers_count"] >= len(stall["writers"]) > 0, where, "a stall has a writer", stall)
         for writer in stall["writers"]:
-            check.that(writer["host"] in stall["hosts"], where, "a writer's host stood", stall)
+            check.that(writer["host"] in stall["hosts"], where, "the host of a stalled writer is among the affected ones", stall)
             check.that(0 <= writer["in_flight_ns"] <= writer["length_ns"] <= stall["length_ns"], where, "times", stall)
             check.that(0 <= writer["paused_ns"] <= writer["length_ns"], where, "times", stall)
 

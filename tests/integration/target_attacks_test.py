@@ -1,4 +1,4 @@
-"""What a plan may not open, with every combination of an agent's permissions and the controller's: nothing of it changes."""
+"""Files and devices that a plan may not open, with every combination of an agent's permissions and --overwrite, stay as they are."""
 
 import contextlib
 import os
@@ -16,6 +16,7 @@ import path_files
 from path_files import SIZE, contents, state
 
 NOT_ITS_OWN = r"exists, and --create of this agent did not make it|is not a file that --create left by this agent"
+UNALLOWED = r"alpha.*start the agent with --allow-target"
 READ = ("--read-percent", "100")
 WRITE = ()
 
@@ -25,7 +26,7 @@ def never(_target, _overwrite, _use):
 
 
 def as_a_plain_file(target, overwrite, use):
-    """What holds for a file that is no special case: it is read where the agent allows it, and written where the plan says so, too."""
+    """An ordinary file is read where the agent allows it, and written where the plan has --overwrite as well."""
     return target and (use == READ or overwrite)
 
 
@@ -68,7 +69,8 @@ class AttacksTest(path_files.PathsTest):
                         self.assertEqual([state(one) for one in files], before)
                         if allowed:
                             continue
-                        missing = r"--allow-target" if not target else r"--overwrite" if use == WRITE and not overwrite else r"(?!)"
+                        unasked = use == WRITE and not overwrite
+                        missing = r"start the agent with --allow-target" if not target else r"pass --overwrite" if unasked else r"(?!)"
                         self.assert_one_line(result, name, rf"{pattern}|{missing}")
 
     def attempt_creation(self, path, pattern, *precious, names=("none", "kept", "target", "both")):
@@ -164,10 +166,12 @@ class Files(AttacksTest):
         self.assertFalse((self.dir / "QM1/new").exists())
 
     def test_a_file_that_another_process_has_open_for_writing(self):
+        if not path_files.grants_leases(self.dir):
+            self.skipTest("the file system of this test has no leases")
         self.start_agents(self.dir)
         path = self.make("data")
         with open(path, "r+b"):
-            self.attempt(path, only_read, r"is in use: process \d+ \(python3?.*\) has it open for writing|in use")
+            self.attempt(path, only_read, rf"is in use: process {os.getpid()} \(python3?.*\) has it open for writing")
         self.attempt(path, as_a_plain_file, r"(?!)")
 
     def test_names_that_only_begin_as_an_allowed_one_and_paths_with_detours(self):
@@ -178,30 +182,45 @@ class Files(AttacksTest):
         longer = self.make("allowed.bak")
         for path in (beside, longer):
             self.attempt(path, never, r"--allow-target")
+        before = [state(path) for path in (beside, longer)]
         for path in (f"{allowed}/../allowed.bak", f"{allowed}/./x", f"{allowed}//x", f"{allowed}/"):
             result = self.run_paths(path, "--overwrite", hosts=[self.agents[3][2]], code=2)
             self.assertEqual(len(result.errors), 1, result)
+            self.assertFalse(result.results.exists())
+        self.assertEqual([state(path) for path in (beside, longer)], before)
+        self.assertEqual(list(allowed.iterdir()), [])
 
     @contextlib.contextmanager
     def swapping(self, name, other):
-        """What has the two names changes places again and again meanwhile."""
+        """Swaps the files of the two names again and again meanwhile; fails if a swap fails."""
         ended = threading.Event()
         aside = self.base / "aside"
+        swaps, errors = [0], []
 
         def swap():
-            while not ended.is_set():
-                for _ in range(2):  # There and back.
-                    os.rename(name, aside)
-                    os.rename(other, name)
-                    os.rename(aside, other)
+            try:
+                while not ended.is_set():
+                    for _ in range(2):  # There and back.
+                        os.rename(name, aside)
+                        os.rename(other, name)
+                        os.rename(aside, other)
+                        swaps[0] += 1
+            except BaseException as error:  # pylint: disable=broad-exception-caught
+                errors.append(error)
 
         thread = threading.Thread(target=swap)
         thread.start()
         try:
+            # Whatever begins now meets names that change.
+            harness.wait_until(lambda: swaps[0] > 1 or errors, "a swap of the names")
+            first = swaps[0]
             yield
+            harness.wait_until(lambda: swaps[0] > first or errors, "swaps until the end")
         finally:
             ended.set()
-            thread.join()
+            thread.join(harness.LONG_S)
+        self.assertFalse(thread.is_alive(), "the names still change")
+        self.assertEqual(errors, [])
 
     def test_a_name_that_changes_between_the_checks_and_the_run(self):
         agent = self.agent("alpha", more=["--allow-target", self.dir])
@@ -226,7 +245,11 @@ class Files(AttacksTest):
         ):
             with self.subTest(name=name, other=other, use=use), self.swapping(self.dir / name, self.dir / other):
                 for _ in range(4):
-                    self.run_paths(self.dir / path, *use, hosts=[writer], code=(0, 2, 3, 4))
+                    # What has the name when the run ends is not what it had before: run_paths would look at that.
+                    process = self.start_paths(self.dir / path, *use, hosts=[writer])
+                    result = self.finished(process, process.results, (0, 2, 3, 4), 120)
+                    if result.code in (2, 4):
+                        self.assertIn(str(self.dir), result.err)
             self.assertEqual({name: contents(path) for name, path in precious.items()}, before)
 
     def test_plimsolls_own_files_and_those_of_the_kernel(self):
@@ -236,20 +259,21 @@ class Files(AttacksTest):
         self.attempt(self.dir / ".plimsoll-kept", never, r"a name of Plimsoll's own", self.dir / "kept")
         self.attempt_creation(self.dir / ".plimsoll-kept", r"a name of Plimsoll's own", self.dir / ".plimsoll-kept", self.dir / "kept")
         of_a_run = self.make("plimsoll-0a1b2c/beta/files/data")
-        self.attempt(of_a_run, only_read, r"in a run's directory|run")
+        self.attempt(of_a_run, only_read, r"is in a run's directory \(plimsoll-0a1b2c\)")
         for path in ("/proc/sys/vm/swappiness", "/sys/kernel/mm/ksm/run"):
             if os.path.exists(path):
                 was = pathlib.Path(path).read_text()
-                for name, _, agent in self.agents:
+                for _, target, agent in self.agents:
                     result = self.run_paths(path, "--overwrite", hosts=[agent], code=2)
                     self.assertEqual(len(result.errors), 1, result)
+                    self.assertRegex(result.err, r"one of the kernel's" if target else r"start the agent with --allow-target")
                 self.assertEqual(pathlib.Path(path).read_text(), was)
 
     def test_a_file_that_a_loop_device_is_made_of(self):
         device = path_files.loop_device(self)
         image = pathlib.Path(pathlib.Path(f"/sys/block/{device.removeprefix('/dev/')}/loop/backing_file").read_text().strip())
         self.start_agents(self.base)
-        self.attempt(image, only_read, r"in use", device, bsize="64k")
+        self.attempt(image, only_read, rf"is in use: {device} is made of it", device, bsize="64k")
 
 
 class Kept(AttacksTest):
@@ -262,15 +286,15 @@ class Kept(AttacksTest):
         self.marker = self.dir / ".plimsoll-kept"
         self.create(self.creator, self.path)
 
-    def assert_not_its_own(self, *precious, pattern=r"alpha.*--allow-target"):
+    def assert_not_its_own(self, *precious, pattern=UNALLOWED):
         """The agent does not take the file for its own: it is neither read nor written, nor created again."""
         before = [state(one) for one in (self.path, *precious)]
         for use in ((*READ,), (), ("--overwrite",), ("--create", "--file-size", "64k"), ("--create", "--file-size", "64k", "--overwrite")):
             with self.subTest(use):
                 result = self.run_paths(self.path, *use, hosts=[self.creator], code=(2, 4))
                 self.assertEqual(len(result.errors), 1, result)
-                if "--create" not in use:
-                    self.assertRegex(result.err, pattern)
+                created = NOT_ITS_OWN if pattern == UNALLOWED else f"{NOT_ITS_OWN}|{pattern}"
+                self.assertRegex(result.err, created if "--create" in use else pattern)
         self.assertEqual([state(one) for one in (self.path, *precious)], before)
 
     def test_another_file_of_that_name(self):
@@ -356,7 +380,9 @@ class Kept(AttacksTest):
         other = self.make("other")
         os.replace(other, self.path)
         before = state(self.path)
-        harness.wait_until(lambda: len(process.err) > 0, "progress")
+        shown = process.err.count(" IO/s")
+        # The first of these may be about the time before.
+        harness.wait_until(lambda: process.err.count(" IO/s") > shown + 1, "figures of the time after the file was replaced")
         process.signal(signal.SIGINT)
         self.result_of(process, process.results, code=3)
         self.assertEqual(state(self.path), before)
@@ -391,7 +417,7 @@ class Devices(AttacksTest):
         self.run_program("mkfs.ext4", "-q", "-F", self.device)
         place = self.base / "mounted"
         place.mkdir()
-        # Mounting itself writes nothing so.
+        # With these options, mounting writes nothing.
         done = subprocess.run(["mount", "-o", "ro,noload", self.device, place], capture_output=True, text=True, timeout=harness.LONG_S, check=False)
         if done.returncode != 0:
             raise unittest.SkipTest(f"this machine mounts no loop device: {done.stderr.strip()}")
@@ -409,7 +435,7 @@ class Devices(AttacksTest):
         if done.returncode != 0:
             raise unittest.SkipTest(f"this machine has no device mapper: {done.stderr.strip()}")
         try:
-            self.check_device(r"in use")
+            self.check_device(r"in use: (it is a part of dm-\d+|it is mounted, or another device or process holds it)")
             # The device above it may be written to, by its name below /dev/mapper.
             above = f"/dev/mapper/{name}"
             agent = self.agent("mapper", more=["--allow-target", above])
@@ -422,7 +448,8 @@ class Devices(AttacksTest):
     def test_one_that_another_process_holds(self):
         held = os.open(self.device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
         with contextlib.closing(os.fdopen(held, "rb", buffering=0)):
-            self.check_device(r"in use: (it is mounted, or another device or process holds it|process .* has it open for writing)")
+            self.check_device(r"in use: (it is mounted, or another device or process holds it|process "
+                              rf"{os.getpid()} \(python3?.*\) has it open for writing)")
 
     def test_one_with_a_partition_table(self):
         table = bytearray(512)
@@ -435,7 +462,7 @@ class Devices(AttacksTest):
     def test_one_that_is_swap_space(self):
         self.need("mkswap")
         self.run_program("mkswap", self.device)
-        self.check_device(r"holds data of swap|holds")
+        self.check_device(r"holds data of swap")
 
     def test_one_of_a_volume_group(self):
         # The label of a physical volume of LVM, in the second sector.

@@ -14,7 +14,7 @@ from xdisk_lines import COLUMNS, HEADER, lines_of
 @dataclasses.dataclass(frozen=True)
 class Example:
     name: str
-    # As in the guide, but for -t, -w and -f; with O_DIRECT, as the guide advises.
+    # The guide's own, but for -t, -w and -f; with O_DIRECT, as the guide advises.
     arguments: str
     processes: int
     read_percent: int
@@ -41,11 +41,27 @@ EXAMPLES = (
     Example("intervals", "-R0 -r50 -t6 -i3 -b4k -OD", 1, 50, lines=2),
     Example("locale", "-R -r50 -b8k -t5 -l de_DE -V", 1, 50),
 )
-# So many at the same time: the machine has other tests to run.
+# Examples that run at the same time: more would only wait for a CPU.
 AT_ONCE = 4
 
 
 class ExamplesTest(xdisk_lines.XdiskTest):
+
+    def need_direct(self, *directories):
+        """Skips the test where a file system refuses O_DIRECT, with which the guide's examples run."""
+        for directory in directories:
+            if not path_files.takes_direct(directory):
+                self.skipTest(f"the file system of {directory} refuses O_DIRECT")
+
+    def finished_example(self, example, process, hosts=()):
+        """Waits for the example and checks its lines and its report, which it returns."""
+        result = self.ended(process, 0, 180)
+        self.check(example, result, hosts)
+        log = self.base / f"{example.name}.txt"
+        self.assertEqual(log.exists(), "-L" in example.words)
+        if log.exists():
+            self.assertEqual(log.read_text(), result.out)
+        return self.report_of(result)
 
     def check(self, example, result, hosts=()):
         """The lines for all hosts are the example's, and each is followed by one for each host, but with -V."""
@@ -77,6 +93,7 @@ class ExamplesTest(xdisk_lines.XdiskTest):
 class OneHost(ExamplesTest):
 
     def test_every_example_of_the_guide(self):
+        self.need_direct(self.dir)
         for begin in range(0, len(EXAMPLES), AT_ONCE):
             running = []
             for example in EXAMPLES[begin:begin + AT_ONCE]:
@@ -84,28 +101,19 @@ class OneHost(ExamplesTest):
                 words = [word.replace("log.txt", f"{self.base}/{example.name}.txt") for word in example.words]
                 running.append((example, self.start_xdisk(*words, f"-f{names}")))
             for example, process in running:
-                process.finish(180)
                 with self.subTest(example.name):
-                    result = self.result_of(process, None, (0, 2, 3, 4))
-                    if result.code != 0 and "O_DIRECT" in result.err:
-                        self.skipTest("the file system of this test refuses O_DIRECT")
-                    self.assertEqual(result.code, 0, result)
-                    self.check(example, result)
-                    log = self.base / f"{example.name}.txt"
-                    self.assertEqual(log.exists(), "-L" in example.words)
-                    if log.exists():
-                        self.assertEqual(log.read_text(), result.out)
+                    self.finished_example(example, process)
 
     def test_the_sample_of_creation(self):
-        result = self.xdisk("-C10m", "-i5", "-b64k", "-OD", f"-f{self.dir}/F...", code=(0, 2, 3, 4))
-        if result.code != 0:
-            self.assertIn("O_DIRECT", result.err)
-            self.skipTest("the file system of this test refuses O_DIRECT")
+        self.need_direct(self.dir)
+        result = self.xdisk("-C10m", "-i5", "-b64k", "-OD", f"-f{self.dir}/F...")
         line = self.line(result)
         self.assertEqual([line[column] for column in COLUMNS[:6]], ["64K", "1", "0", "0", "SC", "-D"])
         self.assertRegex(result.out, r"(?m)^I/O type +: Create file$")
         self.assertRegex(result.out, r"(?m)^File size +: 10 MB, 0 GB$")
         self.assertEqual((self.dir / "F000").stat().st_size, 10 << 20)
+        self.assert_figures(line, reads=False, writes=True)
+        self.assertEqual(harness.cluster(self.report_of(result)["steps"][0])["latency"]["count"], 160)
 
     def test_files_of_several_mount_points_by_a_list_and_by_a_file(self):
         places = [self.dir / name for name in ("data0", "data1")]
@@ -148,15 +156,14 @@ class FourHosts(ssh_hosts.SshTest, ExamplesTest):
         return self.start_xdisk("-n", hosts or self.list, *arguments, *self.reach, wrap=self.network.on_controller())
 
     def there(self, *arguments, hosts=None, code=0):
-        process = self.start_there(*arguments, hosts=hosts)
-        process.finish(180)
-        return self.result_of(process, None, code)
+        return self.ended(self.start_there(*arguments, hosts=hosts), code, 180)
 
     def files_on(self, disk):
         return sorted(path.name for path in disk.iterdir())
 
     def test_every_example_of_the_guide(self):
         self.boot_with_disks()
+        self.need_direct(*self.disks)
         # The first one copies the agent to the hosts.
         self.there("-C4m", "-M8", "-b64k", "-Q", "-f/mnt/F...")
         for disk in self.disks:
@@ -168,14 +175,8 @@ class FourHosts(ssh_hosts.SshTest, ExamplesTest):
                 words = [word.replace("log.txt", f"{self.base}/{example.name}.txt") for word in example.words]
                 running.append((example, self.start_there(*words, "-f/mnt/F...")))
             for example, process in running:
-                process.finish(180)
                 with self.subTest(example.name):
-                    result = self.result_of(process, None, (0, 2, 3, 4))
-                    if result.code != 0 and "O_DIRECT" in result.err:
-                        self.skipTest("the file system of this test refuses O_DIRECT")
-                    self.assertEqual(result.code, 0, result)
-                    self.check(example, result, self.labels)
-                    report = self.report_of(result)
+                    report = self.finished_example(example, process, self.labels)
                     self.assertEqual([host["label"] for host in report["hosts"]], self.labels)
                     self.assertEqual({host["workload"]["share"] for host in report["hosts"]}, {"all"})
         self.await_nothing_runs()
@@ -192,6 +193,8 @@ class FourHosts(ssh_hosts.SshTest, ExamplesTest):
             result = self.xdisk(*hosts, "-S1", "-r100", "-b64k", "-q", "-f/mnt/F...", *self.reach, wrap=self.network.on_controller())
             lines = lines_of(result.out)
             self.assertEqual([line["more"] for line in lines], [[], *([label] for label in self.labels)])
+            for line in lines:
+                self.assert_figures(line, reads=True, writes=False)
         # The starting host does nothing itself.
         self.assertFalse((self.dir / "F000").exists())
 
@@ -208,10 +211,11 @@ class FourHosts(ssh_hosts.SshTest, ExamplesTest):
         self.assertRegex(result.err, r"host3.*/mnt/F000.*--overwrite")
         (self.disks[2] / "F000").unlink()
         result = self.there("-S1", "-r0", "-b64k", "-f/mnt/F...", "--allow-target", "--overwrite", code=2)
-        self.assertRegex(result.err, r"host3.*/mnt/F000.*(does not exist|No such file)")
-        for disk, was in zip(self.disks, before):
-            if (disk / "F000").exists():
+        self.assertRegex(result.err, r"host3: /mnt/F000 does not exist")
+        for number, (disk, was) in enumerate(zip(self.disks, before), start=1):
+            if number != 3:
                 self.assertEqual((disk / "F000").read_bytes(), was)
+        self.assertFalse((self.disks[2] / "F000").exists())
         self.await_nothing_runs()
 
     def test_hosts_that_cannot_be_reached_are_all_named(self):
@@ -245,7 +249,7 @@ class FourHosts(ssh_hosts.SshTest, ExamplesTest):
         self.assertEqual(path_files.rewritten(bytes(2 << 20), path_files.contents(device), 64 << 10), list(range(32)))
 
     def test_on_a_shared_directory_one_host_creates_and_the_others_need_allow_target(self):
-        # As on a cluster file system: /mnt is the same on all hosts.
+        # /mnt is the same directory on all hosts, as with a cluster file system.
         self.boot()
         self.there("-C1m", "-M2", "-b64k", "-Q", "-f/mnt/F...", hosts="host1")
         paths = [self.dir / f"F00{number}" for number in range(2)]

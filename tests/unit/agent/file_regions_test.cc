@@ -1,4 +1,4 @@
-#include "agent/writer/file_regions.h"
+#include "common/file_regions.h"
 
 #include <gtest/gtest.h>
 

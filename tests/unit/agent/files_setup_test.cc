@@ -55,7 +55,7 @@ TEST(FilesSetup, ThreadsOfPlainNamesHaveRegionsAtOnce) {
   const TallyParams tally = setup->TallyOf(0, 1000, 4);
   EXPECT_EQ(tally.first_extent, 1U);
   EXPECT_EQ(tally.base_bytes, 1U << 19);
-  EXPECT_FALSE(tally.one_pass);
+  EXPECT_EQ(tally.pass_blocks, 0U);
 }
 
 TEST(FilesSetup, FilesThatExistAreDividedWhenTheirSizesAreKnown) {
@@ -106,7 +106,7 @@ TEST(FilesSetup, OnePassAndPausesHaveTheirLoop) {
   ASSERT_TRUE(loop.access);
   EXPECT_FALSE(loop.access->random());
   EXPECT_EQ(loop.pass_blocks, 128U);
-  EXPECT_TRUE(setup->TallyOf(0, 1000, 2).one_pass);
+  EXPECT_EQ(setup->TallyOf(0, 1000, 2).pass_blocks, 128U);
   v1::AddStep add;
   add.set_step(1);
   *add.mutable_spec() = plan.log().steps(0);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "agent/host/counters.h"
@@ -37,6 +38,7 @@ constexpr char kMountStats[] =
     "\tper-op statistics\n"
     "\t        NULL: 1 1 0 44 24 0 0 0 0\n"
     "\t        READ: 7 7 0 1 1 1 1 1 0\n"
+    "\t   READ_PLUS: 5 6 1 1 1 2 30 33 0\n"
     "\t       WRITE: 500 503 2 2097488 88000 12 340 360 0\n"
     "\t      COMMIT: 20 20 0 3400 2080 1 55 57 0\n"
     "\n"
@@ -49,6 +51,9 @@ TEST(ParseDiskStats, ReadsTheLineOfTheDevice) {
   const auto disk = ParseDiskStats(kDiskStats, makedev(254, 0));
   ASSERT_TRUE(disk.has_value());
   EXPECT_EQ(disk->device(), "vda");
+  EXPECT_EQ(disk->reads(), 1000U);
+  EXPECT_EQ(disk->read_bytes(), 2000U * 512);
+  EXPECT_EQ(disk->read_time_ms(), 300U);
   EXPECT_EQ(disk->writes(), 4000U);
   EXPECT_EQ(disk->written_bytes(), 64000U * 512);
   EXPECT_EQ(disk->write_time_ms(), 5500U);
@@ -85,11 +90,22 @@ TEST(ParseMountStats, ReadsTheOperationsOfItsMountOnly) {
   EXPECT_EQ(nfs->commit().execute_ms(), 57U);
 }
 
+TEST(ParseMountStats, AddsUpTheTwoOperationsThatRead) {
+  const v1::NfsOperation read = ParseMountStats(kMountStats, "/mnt/my mq")->read();
+  EXPECT_EQ(read.operations(), 12U);
+  EXPECT_EQ(read.transmissions(), 13U);
+  EXPECT_EQ(read.timeouts(), 1U);
+  EXPECT_EQ(read.queue_ms(), 3U);
+  EXPECT_EQ(read.round_trip_ms(), 31U);
+  EXPECT_EQ(read.execute_ms(), 34U);
+}
+
 TEST(ParseMountStats, AcceptsTheOlderFormatAndAMissingOperation) {
   const auto nfs = ParseMountStats(kMountStats, "/mnt/v3");
   ASSERT_TRUE(nfs.has_value());
   EXPECT_EQ(nfs->write().execute_ms(), 6U);
   EXPECT_FALSE(nfs->has_commit());
+  EXPECT_FALSE(nfs->has_read());
 }
 
 TEST(ParseMountStats, FindsNothingForOtherMounts) {
@@ -119,12 +135,18 @@ TEST(DiskSince, SubtractsCountersAndKeepsGauges) {
   now.set_written_bytes(then.written_bytes() + 4096);
   now.set_in_flight(1);
   now.set_flushes(805);
+  now.set_reads(1007);
+  now.set_read_bytes(then.read_bytes() + 3584);
+  now.set_read_time_ms(302);
   const v1::DiskCounters since = DiskSince(now, then);
   EXPECT_EQ(since.device(), "vda");
   EXPECT_EQ(since.writes(), 10U);
   EXPECT_EQ(since.written_bytes(), 4096U);
   EXPECT_EQ(since.in_flight(), 1U);
   EXPECT_EQ(since.flushes(), 5U);
+  EXPECT_EQ(since.reads(), 7U);
+  EXPECT_EQ(since.read_bytes(), 3584U);
+  EXPECT_EQ(since.read_time_ms(), 2U);
   EXPECT_EQ(since.busy_ms(), 0U);
 }
 
@@ -145,6 +167,7 @@ TEST(NfsSince, SubtractsEveryCounter) {
   now.mutable_write()->set_operations(510);
   now.mutable_write()->set_transmissions(514);
   now.mutable_write()->set_round_trip_ms(350);
+  now.mutable_read()->set_operations(20);
   const v1::NfsCounters since = NfsSince(now, then);
   EXPECT_EQ(since.write().operations(), 10U);
   EXPECT_EQ(since.write().transmissions(), 11U);
@@ -152,7 +175,10 @@ TEST(NfsSince, SubtractsEveryCounter) {
   EXPECT_EQ(since.write().queue_ms(), 0U);
   EXPECT_EQ(since.commit().operations(), 0U);
   EXPECT_TRUE(since.has_commit());
-  EXPECT_FALSE(NfsSince(*ParseMountStats(kMountStats, "/mnt/v3"), {}).has_commit());
+  EXPECT_EQ(since.read().operations(), 8U);
+  const v1::NfsCounters less = NfsSince(*ParseMountStats(kMountStats, "/mnt/v3"), {});
+  EXPECT_FALSE(less.has_commit());
+  EXPECT_FALSE(less.has_read());
 }
 
 TEST(SumOf, AddsUpDevicesButNotTheTimeThatEachWasBusy) {
@@ -163,6 +189,9 @@ TEST(SumOf, AddsUpDevicesButNotTheTimeThatEachWasBusy) {
   EXPECT_EQ(sum.writes(), first.writes() + second.writes());
   EXPECT_EQ(sum.written_bytes(), first.written_bytes() + second.written_bytes());
   EXPECT_EQ(sum.write_time_ms(), first.write_time_ms() + second.write_time_ms());
+  EXPECT_EQ(sum.reads(), first.reads() + second.reads());
+  EXPECT_EQ(sum.read_bytes(), first.read_bytes() + second.read_bytes());
+  EXPECT_EQ(sum.read_time_ms(), first.read_time_ms() + second.read_time_ms());
   EXPECT_EQ(sum.busy_ms(), first.busy_ms()) << "a share of the time";
 }
 
@@ -188,11 +217,13 @@ TEST(SumOf, AddsUpMountsAndKeepsOneAsItIs) {
   first.mutable_write()->set_transmissions(12);
   v1::NfsCounters second = first;
   second.mutable_commit()->set_operations(3);
+  second.mutable_read()->set_operations(4);
   EXPECT_EQ(SumOf(std::vector<v1::NfsCounters>{first}).SerializeAsString(), first.SerializeAsString());
   const v1::NfsCounters sum = SumOf(std::vector<v1::NfsCounters>{first, second});
   EXPECT_EQ(sum.write().operations(), 20U);
   EXPECT_EQ(sum.write().transmissions(), 24U);
   EXPECT_EQ(sum.commit().operations(), 3U);
+  EXPECT_EQ(sum.read().operations(), 4U);
 }
 
 TEST(HostCounters, CountsTheProcessesCpuTimeFromReset) {
@@ -247,6 +278,31 @@ TEST(HostCounters, CountsTheWritesOfTheDeviceBelow) {
   EXPECT_FALSE(sample.has_nfs());
   EXPECT_GE(sample.disk().writes(), 1U);
   EXPECT_GE(sample.disk().written_bytes(), block.size());
+}
+
+TEST(HostCounters, CountsTheReadsOfTheDeviceBelow) {
+  struct alignas(4096) Block {
+    char bytes[65536];
+  };
+  const TempDirectory temp;
+  struct stat info{};
+  ASSERT_EQ(stat(temp.path().c_str(), &info), 0);
+  if (!FindBlockDevice(info.st_dev).has_value()) GTEST_SKIP() << "SKIPPED: no block device below " << temp.path();
+  const std::string path = temp.Sub("file");
+  {
+    const UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_DSYNC | O_CLOEXEC, 0600));
+    const std::string block(sizeof(Block), 'x');
+    ASSERT_EQ(write(file.get(), block.data(), block.size()), static_cast<ssize_t>(block.size()));
+  }
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  if (!file.valid()) GTEST_SKIP() << "SKIPPED: the file system of " << temp.path() << " refuses O_DIRECT";
+  HostCounters counters(std::vector<std::string>{temp.path()});
+  const auto block = std::make_unique<Block>();
+  ASSERT_EQ(read(file.get(), block->bytes, sizeof(Block)), static_cast<ssize_t>(sizeof(Block)));
+  const v1::HostSample sample = counters.Sample();
+  ASSERT_TRUE(sample.has_disk());
+  EXPECT_GE(sample.disk().reads(), 1U);
+  EXPECT_GE(sample.disk().read_bytes(), sizeof(Block));
 }
 
 TEST(HostCounters, LeavesOutWhatItDoesNotKnow) {

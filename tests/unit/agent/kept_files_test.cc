@@ -117,6 +117,23 @@ TEST_F(KeptFilesTest, ANewFileTakesTheEntryOfItsName) {
   EXPECT_FALSE(Kept(before));
 }
 
+TEST_F(KeptFilesTest, AnEntryIsForgottenAndTheMarkerWithTheLast) {
+  const KeptFile one = Make("F000");
+  const KeptFile two = Make("F001");
+  EXPECT_THAT(ForgetKept(directory_.get(), path_, one), IsOk()) << "no marker";
+  ASSERT_THAT(Enter(one), IsOk());
+  ASSERT_THAT(Enter(two), IsOk());
+  KeptFile other = one;
+  ++other.inode;
+  EXPECT_THAT(ForgetKept(directory_.get(), path_, other), IsOk());
+  EXPECT_TRUE(Kept(one));
+  EXPECT_THAT(ForgetKept(directory_.get(), path_, one), IsOk());
+  EXPECT_FALSE(Kept(one));
+  EXPECT_TRUE(Kept(two));
+  EXPECT_THAT(ForgetKept(directory_.get(), path_, two), IsOk());
+  EXPECT_FALSE(fs::exists(marker_));
+}
+
 TEST_F(KeptFilesTest, AMarkerThatOthersCanHaveWrittenIsRefused) {
   const KeptFile one = Make("F000");
   const std::string text = FormatKeptMarker({one});

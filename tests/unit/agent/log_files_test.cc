@@ -61,10 +61,10 @@ class FakeFileOps final : public FileOps {
     return 0;
   }
   uint32_t DirectAlignBytes(int /*fd*/) override { return align_bytes; }
-  absl::StatusOr<RunDirectory::Space> MeasureSpace() override { return space; }
+  absl::StatusOr<Space> MeasureSpace() override { return space; }
 
   // What the file system says of itself: nothing, as some do.
-  RunDirectory::Space space;
+  Space space;
 
  private:
   struct File {

@@ -1,8 +1,10 @@
 // The whole write path on files that a plan names: made in the run's directory, made and kept, or found.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <functional>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/writer/space_watch.h"
 #include "common/page_stamp.h"
 #include "common/protocol.h"
 #include "tests/testing.h"
@@ -82,11 +85,14 @@ TEST_F(NamedFilesWorkTest, FewerThreadsThanFilesMakeAndFillOneEach) {
   const v1::StepDone done = RunStep();
   EXPECT_EQ(done.stopped(), "");
   EXPECT_THAT(sink_.Faults(), IsEmpty());
+  std::set<uint32_t> measured;
   for (const v1::Frame& frame : sink_.Frames()) {
     if (frame.latency().count() == 0) continue;
+    measured.insert(frame.qm());
     EXPECT_EQ(frame.slowest().extent(), frame.qm() - 1);
     EXPECT_LT(frame.slowest().offset_bytes(), 64 * kBlock);
   }
+  EXPECT_THAT(measured, ElementsAre(1U, 2U));
   const v1::Released released = work_->Release(false);
   EXPECT_EQ(released.removed_files(), 2U);
   EXPECT_EQ(released.left_behind(), "");
@@ -105,8 +111,10 @@ TEST_F(NamedFilesWorkTest, MoreThreadsThanFilesStayInRangesOfTheirOwn) {
   EXPECT_TRUE(std::all_of(a.begin(), a.begin() + 32, [](uint32_t writer) { return writer == 1; }));
   EXPECT_TRUE(std::all_of(a.begin() + 32, a.end(), [](uint32_t writer) { return writer == 2; }));
   EXPECT_EQ(Count(WritersOf(RunFile("B")), 3), 64U);
+  std::set<uint32_t> measured;
   for (const v1::Frame& frame : sink_.Frames()) {
     if (frame.latency().count() == 0) continue;
+    measured.insert(frame.qm());
     EXPECT_EQ(frame.slowest().extent(), frame.qm() == 3 ? 1U : 0U);
     if (frame.qm() == 1) {
       EXPECT_LT(frame.slowest().offset_bytes(), 32 * kBlock);
@@ -115,6 +123,7 @@ TEST_F(NamedFilesWorkTest, MoreThreadsThanFilesStayInRangesOfTheirOwn) {
       EXPECT_GE(frame.slowest().offset_bytes(), 32 * kBlock);
     }
   }
+  EXPECT_THAT(measured, ElementsAre(1U, 2U, 3U));
   EXPECT_EQ(work_->Release(false).removed_files(), 2U);
 }
 
@@ -147,6 +156,8 @@ TEST_F(NamedFilesWorkTest, OnePassTakesEachBlockOnceAndEndsTheStep) {
   }
   for (const v1::WriterTotals& totals : done.writers()) {
     EXPECT_EQ(totals.writes(), 32U);
+    EXPECT_EQ(totals.bytes(), 32 * kBlock);
+    EXPECT_GT(totals.latency_sum_ns(), 0U);
     EXPECT_EQ(counts[totals.qm()], 32U);
   }
   // An interval may be over while the last writer is between its last write and the word that it has ended.
@@ -163,7 +174,11 @@ TEST_F(NamedFilesWorkTest, APassThatDoesNotEndInTimeIsReported) {
   const v1::StepDone done = RunStep();
   EXPECT_THAT(done.stopped(), HasSubstr("the pass was not finished within --duration "));
   EXPECT_THAT(sink_.Faults(), IsEmpty());
-  for (const v1::WriterTotals& totals : done.writers()) EXPECT_LT(totals.writes(), 64U);
+  ASSERT_EQ(done.writers_size(), 2);
+  for (const v1::WriterTotals& totals : done.writers()) {
+    EXPECT_GT(totals.writes(), 0U);
+    EXPECT_LT(totals.writes(), 64U);
+  }
 }
 
 TEST_F(NamedFilesWorkTest, PathsNeedTheAgentsPermission) {
@@ -225,6 +240,7 @@ TEST_F(NamedFilesWorkTest, OverwritesThePartOfAFileThatThePlanUses) {
   const v1::StepDone done = RunStep();
   ASSERT_EQ(done.writers_size(), 2);
   EXPECT_EQ(done.writers(0).writes(), 8U);
+  EXPECT_EQ(done.writers(1).writes(), 8U);
   const std::vector<uint32_t> writers = WritersOf(path);
   ASSERT_THAT(writers, SizeIs(64));
   EXPECT_EQ(Count(writers, 1), 8U);
@@ -288,7 +304,9 @@ TEST_F(NamedFilesWorkTest, CreateMakesFilesThatStayAndCanBeUsedAgain) {
   EXPECT_EQ(Count(WritersOf(paths[0]), 0), 64U) << "it holds nothing yet";
   const v1::StepDone done = RunStep();
   EXPECT_EQ(done.stopped(), "");
+  ASSERT_EQ(done.writers_size(), 2);
   EXPECT_EQ(done.writers(0).writes(), 64U);
+  EXPECT_EQ(done.writers(1).writes(), 64U);
   EXPECT_EQ(work_->Release(false).removed_files(), 0U);
   EXPECT_EQ(Count(WritersOf(paths[0]), 1), 64U);
   EXPECT_EQ(Count(WritersOf(paths[1]), 2), 64U);
@@ -304,6 +322,92 @@ TEST_F(NamedFilesWorkTest, CreateMakesFilesThatStayAndCanBeUsedAgain) {
   workload().set_file_size_bytes(16 * kBlock);
   CreateAndPrepare();
   EXPECT_EQ(std::filesystem::file_size(paths[0]), 16 * kBlock);
+}
+
+TEST_F(NamedFilesWorkTest, CreateRemovesItsNewFilesWhereNoStepBegins) {
+  permissions_.kept = true;
+  const std::vector<std::string> paths = {root_ + "/K000", root_ + "/K001"};
+  workload().set_create(true);
+  SetFiles(paths);
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  EXPECT_TRUE(std::filesystem::exists(paths[0]));
+  v1::Released released = work_->Release(false);
+  EXPECT_EQ(released.removed_files(), 2U);
+  EXPECT_EQ(released.left_behind(), "");
+  EXPECT_TRUE(std::filesystem::is_empty(root_));
+
+  // One that exists by the time that it is made, so that preparing fails.
+  ASSERT_THAT(Create(), IsOk());
+  WriteText(paths[1], "precious");
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kAlreadyExists, paths[1] + " exists"));
+  released = work_->Release(false);
+  EXPECT_EQ(released.left_behind(), "");
+  EXPECT_FALSE(std::filesystem::exists(paths[0]));
+  EXPECT_EQ(ReadText(paths[1]), "precious");
+  std::filesystem::remove(paths[1]);
+}
+
+TEST_F(NamedFilesWorkTest, CreateKeepsAFileThatExistedWhereNoStepBegins) {
+  expect_clean_ = false;
+  permissions_.kept = true;
+  const std::vector<std::string> paths = {root_ + "/K000", root_ + "/K001"};
+  workload().set_create(true);
+  workload().set_qm(1);
+  SetFiles({paths[0]});
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  EXPECT_EQ(RunStep().stopped(), "");
+  workload().set_qm(2);
+  SetFiles(paths);
+  CreateAndPrepare();
+  EXPECT_EQ(work_->Release(false).removed_files(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(paths[0]));
+  EXPECT_FALSE(std::filesystem::exists(paths[1]));
+}
+
+TEST_F(NamedFilesWorkTest, APassThatCreatesStopsAtTheSpaceThatMustStayFree) {
+  expect_clean_ = false;
+  if (!MountOverRoot("tmpfs", "size=64m")) GTEST_SKIP() << "needs the right to mount";
+  permissions_.kept = true;
+  workload().set_create(true);
+  workload().set_file_size_bytes(8 << 20);
+  workload().set_min_free_bytes(24 << 20);
+  workload().set_delay_ns(10 * kMs);
+  SetFiles({root_ + "/K000", root_ + "/K001"});
+  step().set_duration_ns(kHour);
+  CreateAndPrepare();
+  EXPECT_FALSE(ArmIn(kSoon).late());
+  sink_.AwaitWrites(2);
+  // As another program would fill the file system.
+  WriteText(root_ + "/other", std::string(size_t{48} << 20, 'o'));
+  const v1::StepDone done = sink_.NextDone();
+  EXPECT_THAT(done.stopped(), HasSubstr("24 MiB must remain free (--min-free)"));
+  ASSERT_THAT(sink_.Faults(), SizeIs(1));
+  EXPECT_EQ(sink_.Faults()[0].qm(), 0U);
+  EXPECT_EQ(sink_.Faults()[0].message(), done.stopped());
+  EXPECT_EQ(work_->Release(false).removed_files(), 0U);
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/K000")) << "it was written to";
+}
+
+TEST(SpaceWatch, ReportsEachTimeThatTooLittleIsFree) {
+  const TempDirectory directory;
+  v1::LogWorkload workload;
+  std::vector<absl::Status> reports;
+  const auto measure = [&] {
+    std::vector<WatchedSpace> watched(1);
+    watched[0] = {UniqueFd(open(directory.path().c_str(), O_PATH | O_CLOEXEC)), directory.path()};
+    return SpaceWatch(std::move(watched), workload, [&](const absl::Status& status) { reports.push_back(status); })
+        .Measure();
+  };
+  workload.set_min_free_bytes(0);
+  EXPECT_GT(measure(), std::chrono::milliseconds(0));
+  EXPECT_THAT(reports, IsEmpty());
+  workload.set_min_free_bytes(uint64_t{1} << 62);
+  EXPECT_EQ(measure(), std::chrono::milliseconds(10));
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_THAT(reports[0],
+              StatusIs(absl::StatusCode::kResourceExhausted, "writing to " + directory.path() + " stopped: "));
 }
 
 TEST_F(NamedFilesWorkTest, CreateRefusesWhatIsThereAndWhatDoesNotFit) {

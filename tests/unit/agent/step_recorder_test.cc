@@ -1,3 +1,5 @@
+#include "agent/writer/step_recorder.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +29,7 @@ class Sink final : public WorkSink {
 class StepRecorderTest : public ::testing::Test {
  protected:
   StepRecorderTest() { MakeRecorder(100 * kMs); }
-  void MakeRecorder(int64_t stall_ns, bool one_pass = false) {
+  void MakeRecorder(int64_t stall_ns, uint64_t pass_blocks = 0) {
     recorder_.reset();
     states_.clear();
     std::vector<TallyParams> params;
@@ -39,7 +41,7 @@ class StepRecorderTest : public ::testing::Test {
                         .layout = ExtentLayout(65536, 3, 4096),
                         .schedule = std::nullopt,
                         .trace = false,
-                        .one_pass = one_pass,
+                        .pass_blocks = pass_blocks,
                         .stall_ns = stall_ns});
       states_.push_back(std::make_unique<WriterState>());
       states.push_back(states_.back().get());
@@ -103,7 +105,7 @@ TEST_F(StepRecorderTest, AWriterThatDoesNotPublishHoldsTheOthersBackOnlyBriefly)
 }
 
 TEST_F(StepRecorderTest, AOnePassStepEndsWithItsLastWriterAndAllHaveTheSameIntervals) {
-  MakeRecorder(100 * kMs, /*one_pass=*/true);
+  MakeRecorder(100 * kMs, /*pass_blocks=*/1);
   for (const size_t writer : {0U, 1U, 2U}) {
     ASSERT_TRUE(states_[writer]->ring.TryPush({kStartNs, static_cast<uint64_t>(90 * kMs)}));
   }
@@ -132,9 +134,14 @@ TEST_F(StepRecorderTest, AOnePassStepEndsWithItsLastWriterAndAllHaveTheSameInter
 }
 
 TEST_F(StepRecorderTest, APassThatTheStepsEndCutIsReported) {
-  MakeRecorder(100 * kMs, /*one_pass=*/true);
-  for (const size_t writer : {0U, 1U, 2U}) Finish(writer, kStartNs + 1000 * kMs);
-  states_[1]->pass_unfinished = true;
+  MakeRecorder(100 * kMs, /*pass_blocks=*/2);
+  for (const size_t writer : {0U, 1U, 2U}) {
+    ASSERT_TRUE(states_[writer]->ring.TryPush({kStartNs, static_cast<uint64_t>(90 * kMs)}));
+    if (writer != 1) {
+      ASSERT_TRUE(states_[writer]->ring.TryPush({kStartNs + 90 * kMs, static_cast<uint64_t>(90 * kMs)}));
+    }
+    Finish(writer, kStartNs + 1000 * kMs);
+  }
   recorder_->Poll(kStartNs + 1001 * kMs, 0);
   ASSERT_TRUE(recorder_->done());
   EXPECT_EQ(recorder_->Finish("").stopped(), "the pass was not finished within --duration 1s; use a longer --duration");

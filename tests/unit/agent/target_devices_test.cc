@@ -143,7 +143,7 @@ TEST_F(TargetDevicesTest, AHeldDeviceIsReadOnly) {
 }
 
 TEST_F(TargetDevicesTest, ADeviceWithAPartitionTableIsReadOnly) {
-  // Of one partition of type Linux, at sector 2048.
+  // A table of one partition of type Linux, at sector 2048.
   std::string sector(512, '\0');
   sector.replace(446, 16, std::string("\0\0\0\0\x83\0\0\0\0\x08\0\0\0\x10\0\0", 16));
   sector[510] = '\x55';

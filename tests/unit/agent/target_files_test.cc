@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -214,7 +214,7 @@ TEST_F(TargetFilesTest, AFileOfAQueueManagerIsRefusedInEveryUse) {
   EXPECT_THAT(files->Open(manager + "/queues/Q1/q", FileUse::kWrite, true),
               StatusIs(StatusCode::kFailedPrecondition, "qm.ini"));
   fs::remove(manager + "/qm.ini");
-  // Where no queue manager shows, its log may be read, and is still not written.
+  // Without a sign of a queue manager beside it, a log may be read, but still not written.
   EXPECT_THAT(files->Open(paths[0], FileUse::kRead, false), IsOk());
   EXPECT_THAT(files->Open(paths[0], FileUse::kWrite, true), StatusIs(StatusCode::kFailedPrecondition, "log file"));
   EXPECT_THAT(files->Open(manager + "/other", FileUse::kWrite, true), IsOk());
@@ -263,18 +263,23 @@ TEST_F(TargetFilesTest, AFileThatIsMadeIsKeptAndCanBeUsedAgain) {
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(static_cast<uint64_t>(info.st_size), kFileBytes);
   EXPECT_EQ(info.st_mode & 07777, 0600U);
-  const auto opened = files->Open(path, FileUse::kWrite, false);
-  ASSERT_THAT(opened, IsOk());
-  EXPECT_TRUE(opened->kept());
-  EXPECT_THAT(tests::ReadText(path), StartsWith("first"));
-  const auto again = files->Make(path, 2 * kFileBytes, 0);
-  ASSERT_THAT(again, IsOk());
-  EXPECT_EQ(again->size_bytes(), 2 * kFileBytes);
+  {
+    const auto opened = files->Open(path, FileUse::kWrite, false);
+    ASSERT_THAT(opened, IsOk());
+    EXPECT_TRUE(opened->kept());
+    EXPECT_THAT(tests::ReadText(path), StartsWith("first"));
+  }
+  {
+    const auto again = files->Make(path, 2 * kFileBytes, 0);
+    ASSERT_THAT(again, IsOk());
+    EXPECT_EQ(again->size_bytes(), 2 * kFileBytes);
+    EXPECT_FALSE(again->is_new());
+  }
   EXPECT_EQ(tests::ReadText(path), std::string(2 * kFileBytes, '\0'));
   struct stat after{};
   ASSERT_EQ(stat(path.c_str(), &after), 0);
   EXPECT_EQ(after.st_ino, info.st_ino);
-  // Another agent's, and one without the option, have no part in it.
+  // Neither another agent nor one without the option may use it.
   const auto other = Sandbox::Create({root_}, tests::kOther);
   const auto others = TargetFiles::Create(**other, {true, {}});
   EXPECT_THAT((*others)->Open(path, FileUse::kWrite, true), StatusIs(StatusCode::kPermissionDenied, "--allow-target"));
@@ -399,35 +404,52 @@ TEST_F(TargetFilesTest, AFileOpensWithTheFlagsThatItsUseAllows) {
   EXPECT_THAT(write->Open(O_RDWR), IsOk()) << "once more";
 }
 
+// Whether the file system of this directory grants a read lease on a file, and refuses it while the file is open for
+// writing.
+bool GrantsLeases(const std::string& directory) {
+  const std::string path = directory + "/leased";
+  tests::WriteText(path, "x");
+  const auto leased = [&path] {
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return fd.valid() && fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0 && fcntl(fd.get(), F_SETLEASE, F_UNLCK) == 0;
+  };
+  const bool unused = leased();
+  const UniqueFd writer(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const bool in_use = leased();
+  fs::remove(path);
+  return unused && writer.valid() && !in_use;
+}
+
 TEST_F(TargetFilesTest, AFileThatAnotherProcessWritesIsReadOnly) {
+  if (!GrantsLeases(outside_)) GTEST_SKIP() << "this file system has no leases";
   const std::string path = outside_ + "/image";
   tests::WriteText(path, "image");
   const auto files = Files(true, {outside_});
-  std::array<int, 2> ends{};
-  ASSERT_EQ(pipe(ends.data()), 0);
+  std::array<int, 2> input{};
+  std::array<int, 2> output{};
+  ASSERT_EQ(pipe2(input.data(), O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(output.data(), O_CLOEXEC), 0);
   const pid_t child = fork();
+  ASSERT_GE(child, 0);
   if (child == 0) {
-    dup2(ends[1], 1);
-    // Another program than this one: agents are allowed to share a file.
-    execl("/bin/sh", "sh", "-c", "exec 3>>\"$0\"; echo; exec sleep 60", path.c_str(), nullptr);
+    dup2(input[0], 0);
+    dup2(output[1], 1);
+    // Not this program, since agents may share a file. It ends with its input, also if this test is killed.
+    execl("/bin/sh", "sh", "-c", "exec 3>>\"$0\"; echo; read -r line", path.c_str(), nullptr);
     _exit(127);
   }
-  close(ends[1]);
+  close(input[0]);
+  close(output[1]);
   char ready = 0;
-  EXPECT_EQ(read(ends[0], &ready, 1), 1);
-  close(ends[0]);
-  const auto refused = files->Open(path, FileUse::kWrite, true);
-  // File systems without leases do not report it.
-  if (!refused.ok()) {
-    EXPECT_THAT(refused, StatusIs(StatusCode::kFailedPrecondition, absl::StrCat("process ", child)));
-  }
-  const bool reported = !refused.ok();
+  EXPECT_EQ(read(output[0], &ready, 1), 1);
+  close(output[0]);
+  const std::string reason = absl::StrCat(path, " is in use: process ", child, " (sh) has it open for writing");
+  EXPECT_THAT(files->Open(path, FileUse::kWrite, true), StatusIs(StatusCode::kFailedPrecondition, reason));
   EXPECT_THAT(files->Open(path, FileUse::kRead, false), IsOk());
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  close(input[1]);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_THAT(files->Open(path, FileUse::kWrite, true), IsOk());
   EXPECT_EQ(tests::ReadText(path), "image");
-  if (!reported) GTEST_SKIP() << "this file system has no leases";
 }
 
 TEST_F(TargetFilesTest, AgentsMayShareAFileThatOneOfThemWrites) {
@@ -444,6 +466,61 @@ TEST_F(TargetFilesTest, AgentsMayShareAFileThatOneOfThemWrites) {
   const auto fd = creating->Open(O_RDWR);
   ASSERT_THAT(fd, IsOk());
   EXPECT_THAT(files->Make(kept, kFileBytes, 0), StatusIs(StatusCode::kFailedPrecondition, "in use"));
+}
+
+TEST_F(TargetFilesTest, AKeptFileIsNotEmptiedWhileAnotherSessionReadsIt) {
+  const std::string kept = MakeKept("kept");
+  const auto files = Files(true);
+  Write(*files->Open(kept, FileUse::kWrite, false), "content");
+  {
+    const auto reading = files->Open(kept, FileUse::kRead, false);
+    ASSERT_THAT(reading, IsOk());
+    EXPECT_THAT(files->Make(kept, kFileBytes, 0),
+                StatusIs(StatusCode::kFailedPrecondition, kept + " is in use: another session on this host uses it"));
+    EXPECT_THAT(tests::ReadText(kept), StartsWith("content"));
+    EXPECT_THAT(files->Open(kept, FileUse::kRead, false), IsOk()) << "several sessions may read it";
+  }
+  const auto made = files->Make(kept, kFileBytes, 0);
+  ASSERT_THAT(made, IsOk());
+  EXPECT_THAT(files->Open(kept, FileUse::kRead, false), IsOk()) << "it is only locked while it is emptied";
+}
+
+TEST_F(TargetFilesTest, OnlyANewFileIsRemovedAgain) {
+  const auto files = Files(true);
+  const std::string marker = root_ + "/" + kKeptMarkerName;
+  const std::string path = root_ + "/F000";
+  {
+    auto made = files->Make(path, kFileBytes, 0);
+    ASSERT_THAT(made, IsOk());
+    EXPECT_TRUE(made->is_new());
+    EXPECT_TRUE(made->RemoveNew().value_or(false));
+    EXPECT_FALSE(fs::exists(path));
+    EXPECT_FALSE(fs::exists(marker)) << "it listed nothing else";
+    EXPECT_FALSE(made->RemoveNew().value_or(true));
+  }
+  MakeKept("F000");
+  EXPECT_FALSE(files->Make(path, kFileBytes, 0)->RemoveNew().value_or(true)) << "it existed before";
+  auto other = files->Make(root_ + "/F001", kFileBytes, 0);
+  ASSERT_THAT(other, IsOk());
+  fs::rename(root_ + "/F001", root_ + "/aside");
+  tests::WriteText(root_ + "/F001", "somebody's");
+  EXPECT_FALSE(other->RemoveNew().value_or(true));
+  EXPECT_EQ(tests::ReadText(root_ + "/F001"), "somebody's");
+  EXPECT_THAT(tests::ReadText(marker), Not(HasSubstr("F001")));
+  EXPECT_THAT(files->Open(path, FileUse::kWrite, false), IsOk()) << "the other entry stays";
+}
+
+TEST_F(TargetFilesTest, ACheckTellsWhetherAFileExistsAndMakesNothing) {
+  const auto files = Files(true);
+  const auto room = files->CheckMake(root_ + "/new");
+  ASSERT_THAT(room, IsOk());
+  EXPECT_FALSE(room->exists);
+  EXPECT_GT(room->space.total_bytes, 0U);
+  EXPECT_TRUE(fs::is_empty(root_));
+  const auto again = files->CheckMake(MakeKept("kept"));
+  ASSERT_THAT(again, IsOk());
+  EXPECT_TRUE(again->exists);
+  EXPECT_EQ(again->device, room->device);
 }
 
 TEST_F(TargetFilesTest, AFileThatTheAgentsUserMayNotWriteIsRefusedBeforeAnyStep) {
@@ -470,29 +547,35 @@ TEST_F(TargetFilesTest, ADescriptionSaysWhatAPlanMayDo) {
   EXPECT_EQ(one.error(), "");
   EXPECT_EQ(one.error_code(), 0);
   EXPECT_EQ(one.write_error(), "");
+  EXPECT_EQ(one.create_error(), "");
   EXPECT_TRUE(one.kept());
   EXPECT_EQ(one.size_bytes(), kFileBytes);
   one = files->Describe(precious_);
   EXPECT_EQ(one.error(), "");
   EXPECT_EQ(one.write_error(), "");
+  EXPECT_THAT(one.create_error(), HasSubstr("--root"));
   EXPECT_FALSE(one.kept());
   EXPECT_EQ(one.size_bytes(), 8U);
-  // What `create` may make, and what it may not.
+  // Paths at which `create` may make a file, and paths at which it may not.
   one = files->Describe(root_ + "/new");
   EXPECT_EQ(one.error_code(), static_cast<int>(StatusCode::kNotFound));
-  EXPECT_EQ(one.write_error(), "");
+  EXPECT_EQ(one.create_error(), "");
   one = files->Describe(outside_ + "/new");
   EXPECT_EQ(one.error_code(), static_cast<int>(StatusCode::kNotFound));
-  EXPECT_THAT(one.write_error(), HasSubstr("--root"));
+  EXPECT_THAT(one.create_error(), HasSubstr("--root"));
   one = files->Describe(root_ + "/missing/new");
   EXPECT_EQ(one.error_code(), static_cast<int>(StatusCode::kNotFound));
-  EXPECT_THAT(one.write_error(), HasSubstr("missing does not exist"));
+  EXPECT_THAT(one.create_error(), HasSubstr("missing does not exist"));
   one = Files(false, {root_})->Describe(root_ + "/new");
   EXPECT_EQ(one.error_code(), static_cast<int>(StatusCode::kNotFound));
-  EXPECT_THAT(one.write_error(), HasSubstr("--allow-kept"));
+  EXPECT_THAT(one.create_error(), HasSubstr("--allow-kept"));
+  tests::WriteText(root_ + "/foreign", "somebody's");
+  EXPECT_EQ(files->Describe(root_ + "/foreign").create_error(),
+            root_ + "/foreign exists, and --create of this agent did not make it; remove it, or name another file");
   one = files->Describe("relative");
   EXPECT_EQ(one.error_code(), static_cast<int>(StatusCode::kInvalidArgument));
   EXPECT_NE(one.write_error(), "");
+  EXPECT_NE(one.create_error(), "");
 }
 
 TEST_F(TargetFilesTest, DirectoriesOfTargetsMayBeDescribed) {

@@ -342,7 +342,7 @@ TEST(WorkSetup, RefusesWhatIsWrongAndNamesIt) {
        }},
       {"qm must be from 1 to 4096; it is 0", [](auto&, auto& workload, auto&) { workload.set_qm(0); }},
       {"qm", [](auto&, auto& workload, auto&) { workload.set_qm(4097); }},
-      {"file_size must be from 4k to 1t; it is 100",
+      {"file_size must be from 4k to 2t; it is 100",
        [](auto&, auto& workload, auto&) { workload.set_file_size_bytes(100); }},
       {"num_files", [](auto&, auto& workload, auto&) { workload.set_num_files(512); }},
       {"file_prefix", [](auto&, auto& workload, auto&) { workload.set_file_prefix("../S"); }},

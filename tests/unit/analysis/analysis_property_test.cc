@@ -37,10 +37,14 @@ v1::HostSample SampleOf(int64_t host, int64_t since_start_ns) {
     sample.mutable_disk()->set_writes(ms);
     sample.mutable_disk()->set_write_time_ms(ms / 2);
     sample.mutable_disk()->set_busy_ms(ms / 3);
+    sample.mutable_disk()->set_reads(ms);
+    sample.mutable_disk()->set_read_time_ms(ms / 4);
   } else {
     sample.mutable_nfs()->mutable_write()->set_operations(ms);
     sample.mutable_nfs()->mutable_write()->set_transmissions(ms + 1);
     sample.mutable_nfs()->mutable_write()->set_execute_ms(ms * 2);
+    sample.mutable_nfs()->mutable_read()->set_operations(ms);
+    sample.mutable_nfs()->mutable_read()->set_execute_ms(ms * 3);
   }
   v1::RecorderPause& pause = *sample.add_pauses();
   pause.set_begin_ns(kNsPerSecond);
@@ -190,18 +194,20 @@ void ExpectLoadIsSane(const v1::StepReport& step) {
     const int rows = load.offset_ns_size();
     EXPECT_EQ(load.agent_cpu_size(), rows);
     EXPECT_EQ(load.writer_cpu_wait_size(), rows);
-    for (const int size : {load.disk_write_ms_size(), load.disk_busy_size()}) {
+    for (const int size : {load.disk_write_ms_size(), load.disk_busy_size(), load.disk_read_ms_size()}) {
       EXPECT_TRUE(size == (load.has_disk() ? rows : 0) || (load.has_disk() && size == 0)) << load.DebugString();
     }
-    for (const int size : {load.nfs_round_trip_ms_size(), load.nfs_execute_ms_size(), load.nfs_retransmits_size()}) {
+    for (const int size : {load.nfs_round_trip_ms_size(), load.nfs_execute_ms_size(), load.nfs_retransmits_size(),
+                           load.nfs_read_round_trip_ms_size(), load.nfs_read_execute_ms_size()}) {
       EXPECT_TRUE(size == (load.has_nfs() ? rows : 0) || (load.has_nfs() && size == 0)) << load.DebugString();
     }
     EXPECT_GT(load.sampled_ns(), 0);
     EXPECT_GE(load.paused_ns(), 0);
     EXPECT_TRUE(std::is_sorted(load.offset_ns().begin(), load.offset_ns().end()));
-    for (const double figure : {load.agent_cpu_percent(), load.writer_cpu_wait_percent(), load.disk().write_ms(),
-                                load.disk().flush_ms(), load.disk().busy_percent(), load.nfs().write().queue_ms(),
-                                load.nfs().write().round_trip_ms(), load.nfs().commit().execute_ms()}) {
+    for (const double figure :
+         {load.agent_cpu_percent(), load.writer_cpu_wait_percent(), load.disk().write_ms(), load.disk().read_ms(),
+          load.nfs().read().execute_ms(), load.disk().flush_ms(), load.disk().busy_percent(),
+          load.nfs().write().queue_ms(), load.nfs().write().round_trip_ms(), load.nfs().commit().execute_ms()}) {
       EXPECT_TRUE(std::isfinite(figure) && figure >= 0) << load.DebugString();
     }
   }

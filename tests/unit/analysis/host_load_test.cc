@@ -26,8 +26,9 @@ v1::HostSample Cpu(int64_t since_start_ns, uint64_t agent_ms, uint64_t wait_ms) 
 
 class HostLoadTest : public ::testing::Test {
  protected:
-  v1::HostLoadReport Of(const std::vector<v1::HostSample>& samples, int64_t warmup_ns = 0, uint32_t writers = 2) {
-    HostLoad load(kStartNs, kStartNs + warmup_ns, writers);
+  v1::HostLoadReport Of(const std::vector<v1::HostSample>& samples, int64_t warmup_ns = 0, uint32_t writers = 2,
+                        bool reads = false) {
+    HostLoad load(kStartNs, kStartNs + warmup_ns, writers, reads);
     for (const v1::HostSample& sample : samples) EXPECT_THAT(load.Add(sample, rows_left_), IsOk());
     return load.Make();
   }
@@ -139,6 +140,60 @@ TEST_F(HostLoadTest, NfsFiguresAreOfOneOperationOnAverage) {
   EXPECT_DOUBLE_EQ(load.nfs().commit().execute_ms(), 0);
   EXPECT_THAT(load.nfs_retransmits(), ElementsAre(1, 2));
   EXPECT_THAT(load.nfs_round_trip_ms(), ElementsAre(DoubleEq(3), DoubleEq(3)));
+}
+
+// Samples of a step whose kernel reads.
+std::vector<v1::HostSample> SamplesWithReads() {
+  const auto sampled = [](int64_t second, uint64_t reads) {
+    v1::HostSample sample = At(second * kNsPerSecond);
+    v1::DiskCounters& disk = *sample.mutable_disk();
+    disk.set_reads(reads);
+    disk.set_read_bytes(reads * 512);
+    disk.set_read_time_ms(reads * 3);
+    v1::NfsOperation& read = *sample.mutable_nfs()->mutable_read();
+    read.set_operations(reads);
+    read.set_transmissions(reads + 1);
+    read.set_round_trip_ms(reads * 5);
+    read.set_execute_ms(reads * 6);
+    return sample;
+  };
+  return {sampled(1, 100), At(2 * kNsPerSecond), sampled(3, 300)};
+}
+
+TEST_F(HostLoadTest, ReadsOfAStepThatReadsAreReported) {
+  const v1::HostLoadReport load = Of(SamplesWithReads(), 0, 2, /*reads=*/true);
+  EXPECT_EQ(load.disk().reads(), 300);
+  EXPECT_EQ(load.disk().read_bytes(), 300 * 512);
+  EXPECT_DOUBLE_EQ(load.disk().read_ms(), 3);
+  EXPECT_THAT(load.disk_read_ms(), ElementsAre(DoubleEq(3), DoubleEq(0), DoubleEq(3)));
+  EXPECT_EQ(load.nfs().read().operations(), 300);
+  EXPECT_EQ(load.nfs().read().retransmits(), 1);
+  EXPECT_DOUBLE_EQ(load.nfs().read().round_trip_ms(), 5);
+  EXPECT_THAT(load.nfs_read_round_trip_ms(), ElementsAre(DoubleEq(5), DoubleEq(0), DoubleEq(5)));
+  EXPECT_THAT(load.nfs_read_execute_ms(), ElementsAre(DoubleEq(6), DoubleEq(0), DoubleEq(6)));
+  EXPECT_THAT(load.nfs_retransmits(), ElementsAre(0, 0, 0)) << "of WRITE and COMMIT alone";
+}
+
+TEST_F(HostLoadTest, ReadsOfAStepThatOnlyWritesAreThoseOfOthersAndAreLeftOut) {
+  const v1::HostLoadReport load = Of(SamplesWithReads());
+  EXPECT_TRUE(load.has_disk());
+  EXPECT_FALSE(load.disk().has_reads());
+  EXPECT_FALSE(load.disk().has_read_bytes());
+  EXPECT_FALSE(load.disk().has_read_ms());
+  EXPECT_FALSE(load.nfs().has_read());
+  EXPECT_EQ(load.disk_read_ms_size() + load.nfs_read_round_trip_ms_size() + load.nfs_read_execute_ms_size(), 0);
+}
+
+TEST_F(HostLoadTest, ReadsThatAnAgentDoesNotReportAreUnknownAndNot0) {
+  v1::HostSample sample = At(kNsPerSecond);
+  sample.mutable_disk()->set_writes(10);
+  sample.mutable_nfs()->mutable_write()->set_operations(10);
+  const v1::HostLoadReport load = Of({sample}, 0, 2, /*reads=*/true);
+  EXPECT_EQ(load.disk().writes(), 10);
+  EXPECT_FALSE(load.disk().has_reads());
+  EXPECT_FALSE(load.disk().has_read_ms());
+  EXPECT_FALSE(load.nfs().has_read());
+  EXPECT_EQ(load.disk_read_ms_size() + load.nfs_read_round_trip_ms_size() + load.nfs_read_execute_ms_size(), 0);
 }
 
 TEST_F(HostLoadTest, RetransmitsBetweenTwoSamplesMayBeOfTheWarmupOrOfTheMeasuredTime) {

@@ -42,6 +42,12 @@ int64_t EndOf(const SimHost& host) {
   return end_ns;
 }
 
+uint64_t OperationsIn(const SimHost& host) {
+  uint64_t operations = 0;
+  for (const tests::SimWriter& writer : host.steps[0]) operations += writer.size();
+  return operations;
+}
+
 // The run's journal with the limit in place of its length: no host sends frames after its last write.
 std::vector<v1::JournalRecord> JournalOfPass(const SimRun& run) {
   std::vector<v1::JournalRecord> records = MakeJournal(run);
@@ -77,6 +83,9 @@ TEST(OnePass, AHostIsMeasuredToItsLastOperationAndTheClusterToTheLastOfAll) {
   EXPECT_EQ(step.measured_ns(), EndOf(run.hosts[1]));
   EXPECT_EQ(step.duration_ns(), step.measured_ns()) << "the limit is not its length";
   EXPECT_DOUBLE_EQ(alpha.iops(), static_cast<double>(alpha.writes()) * 1e9 / static_cast<double>(EndOf(run.hosts[0])));
+  EXPECT_EQ(alpha.writes(), OperationsIn(run.hosts[0])) << "each block once";
+  EXPECT_EQ(beta.writes(), OperationsIn(run.hosts[1]));
+  EXPECT_EQ(alpha.bytes(), alpha.writes() * run.block_sizes[0]);
   EXPECT_EQ(cluster.writes(), alpha.writes() + beta.writes());
   EXPECT_DOUBLE_EQ(cluster.iops(),
                    static_cast<double>(cluster.writes()) * 1e9 / static_cast<double>(EndOf(run.hosts[1])));

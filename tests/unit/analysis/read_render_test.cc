@@ -281,7 +281,7 @@ TEST(ReadText, FairnessOfAMixedRunIsThatOfItsWritesAndItsTrendThatOfAllOperation
                                               StartsWith("  Trend: IO/s "), StartsWith("  Not steady: ")));
 }
 
-TEST(ReadText, ANoteSaysThatTheKernelsStatisticsHaveNoReads) {
+TEST(ReadText, ANoteSaysThatTheKernelsStatisticsHaveNoReadsWhereAgentsDoNotReportThem) {
   v1::StepReport step;
   v1::HostLoadReport& load = *step.add_load();
   load.set_host("alpha");
@@ -290,6 +290,8 @@ TEST(ReadText, ANoteSaysThatTheKernelsStatisticsHaveNoReads) {
   EXPECT_THAT(TextLoad(step, 100).back(), EndsWith("the reads."));
   EXPECT_THAT(TextLoad(step, 30).back(), EndsWith("the writes."));
   EXPECT_THAT(absl::StrJoin(TextLoad(step), "\n"), Not(HasSubstr("reads")));
+  load.mutable_disk()->set_reads(0);
+  EXPECT_THAT(absl::StrJoin(TextLoad(step, 100), "\n"), Not(HasSubstr("reads")));
 }
 
 // The value of a row of the configuration that the text shows; empty: it does not show it.

@@ -39,6 +39,18 @@ std::vector<size_t> Widths(const std::string& text) {
   return widths;
 }
 
+TEST(PlainText, FilesAreNamedByTheFirstAndTheLastOneThatIsUsed) {
+  v1::LogWorkload workload;
+  workload.set_qm(4);
+  EXPECT_EQ(ShortenFiles(workload), "");
+  for (const char* const file : {"F0", "F1", "F2", "F3", "F4"}) workload.add_files(file);
+  EXPECT_EQ(ShortenFiles(workload), "F0 ... F3 (4 files)");
+  workload.set_qm(2);
+  EXPECT_EQ(ShortenFiles(workload), "F0, F1 (2 files)");
+  workload.set_qm(1);
+  EXPECT_EQ(ShortenFiles(workload), "F0");
+}
+
 TEST(Text, NoLineIsWiderThanEightyColumns) {
   const std::string wide = std::string(300, 'x');
   v1::Report report = ReportOf({wide + "1", wide + "2", "\u65e5\u672c\u8a9e\u30db\u30b9\u30c8" + wide}, 1'000);

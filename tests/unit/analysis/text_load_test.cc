@@ -71,6 +71,36 @@ TEST(TextLoad, ColumnsOfWhatNobodyHasAreNotThere) {
   EXPECT_THAT(TextCells(more[7]), ElementsAre("host0", "1.235", "|", "sda", "0.500", "\u2013", "0.0"));
 }
 
+TEST(TextLoad, TheKernelsReadsHaveAColumnOfDevicesAndARowOfNfs) {
+  v1::StepReport step = WithHosts(2);
+  for (v1::HostLoadReport& load : *step.mutable_load()) {
+    load.mutable_disk()->set_device("sda");
+    load.mutable_disk()->set_writes(7);
+    load.mutable_disk()->set_write_ms(0.5);
+  }
+  step.mutable_load(0)->mutable_disk()->set_reads(9);
+  step.mutable_load(0)->mutable_disk()->set_read_ms(0.25);
+  v1::NfsOperationReport& read = *step.mutable_load(1)->mutable_nfs()->mutable_read();
+  read.set_operations(3);
+  read.set_execute_ms(2);
+  const std::vector<std::string> lines = TextLoad(step, 100);
+  ASSERT_THAT(lines, SizeIs(15));
+  EXPECT_THAT(TextCells(lines[7]),
+              ElementsAre("host", "measured", "avg", "|", "device", "read", "write", "flush", "busy", "%"));
+  EXPECT_THAT(TextCells(lines[8]), ElementsAre("host0", "1.235", "|", "sda", "0.250", "0.500", "\u2013", "0.0"));
+  EXPECT_THAT(TextCells(lines[9]), ElementsAre("host1", "1.235", "|", "sda", "\u2013", "0.500", "\u2013", "0.0"))
+      << "unknown, not 0";
+  EXPECT_THAT(TextCells(lines[13]), ElementsAre("host1", "1.235", "|", "READ", "3", "0.000", "0.000", "2.000", "0"));
+  EXPECT_THAT(TextCells(lines[14]), ElementsAre("host1", "|", "WRITE", "0", "\u2013", "\u2013", "\u2013", "0"));
+  // The measured averages of a mixed run are those of its writes.
+  const std::vector<std::string> mixed = TextLoad(step, 30);
+  ASSERT_THAT(mixed, SizeIs(16));
+  EXPECT_THAT(TextCells(mixed[13]), ElementsAre("host1", "|", "READ", "3", "0.000", "0.000", "2.000", "0"));
+  EXPECT_THAT(TextCells(mixed[14]),
+              ElementsAre("host1", "1.235", "|", "WRITE", "0", "\u2013", "\u2013", "\u2013", "0"));
+  EXPECT_EQ(mixed[15], "  Measured avg is that of the writes.");
+}
+
 TEST(TextLoad, AWarningNamesTheHost) {
   v1::StepReport step = WithHosts(2);
   step.mutable_load(1)->set_bottleneck("its recorder ran up to 73 ms late");

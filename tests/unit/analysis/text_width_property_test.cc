@@ -21,6 +21,11 @@ namespace {
 void AddReads(v1::Report& report) {
   report.mutable_plan()->set_read_percent(30);
   for (v1::StepReport& step : *report.mutable_steps()) {
+    for (v1::HostLoadReport& load : *step.mutable_load()) {
+      load.mutable_disk()->set_reads(load.disk().writes());
+      load.mutable_disk()->set_read_ms(load.disk().write_ms());
+      *load.mutable_nfs()->mutable_read() = load.nfs().write();
+    }
     v1::OperationReport& reads = *step.add_operations();
     reads.set_name("read");
     for (int i = 0; i < step.scopes_size(); ++i) {

@@ -104,6 +104,29 @@ TEST_F(AgentLimitsTest, NamedFilesCountWhereTheRunMakesThem) {
   EXPECT_THAT(Check(), StatusIs(StatusCode::kOutOfRange, "--max-writers is 2, the plan asks for 3"));
 }
 
+TEST_F(AgentLimitsTest, UsedFilesAreAsManyAsThreads) {
+  for (const char* path : {"/mnt/x/A", "/mnt/y/B", "/mnt/x/C"}) workload_.add_files(path);
+  EXPECT_THAT(UsedFiles(workload_), ElementsAre("/mnt/x/A", "/mnt/y/B"));
+  EXPECT_EQ(NamedFilesIn(workload_, "/mnt/x"), 0U) << "they exist";
+  workload_.set_create(true);
+  EXPECT_EQ(NamedFilesIn(workload_, "/mnt/x"), 1U);
+  workload_.set_qm(5);
+  EXPECT_THAT(UsedFiles(workload_), SizeIs(3));
+  EXPECT_EQ(NamedFilesIn(workload_, "/mnt/x"), 2U);
+  // Threads 0 and 1 use the first file, 2 and 3 the second one, 4 the third one.
+  EXPECT_EQ(FirstThreadOf(0, 3, 5), 0U);
+  EXPECT_EQ(FirstThreadOf(1, 3, 5), 2U);
+  EXPECT_EQ(FirstThreadOf(2, 3, 5), 4U);
+  EXPECT_EQ(FirstThreadOf(3, 3, 5), 5U);
+}
+
+TEST(LeavesFree, HoldsUpToTheLastByteAndDoesNotOverflow) {
+  EXPECT_TRUE(LeavesFree(100, 60, 40));
+  EXPECT_FALSE(LeavesFree(100, 60, 41));
+  EXPECT_FALSE(LeavesFree(100, 101, 0));
+  EXPECT_FALSE(LeavesFree(100, UINT64_MAX, UINT64_MAX));
+}
+
 TEST_F(AgentLimitsTest, WhatDoesNotFitIntoANumberIsBeyondEveryCap) {
   limits_.set_max_bytes(std::numeric_limits<uint64_t>::max() - 1);
   workload_.set_file_size_bytes(std::numeric_limits<uint64_t>::max() / 2);

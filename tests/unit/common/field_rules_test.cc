@@ -32,8 +32,8 @@ TEST(FieldRules, BoundsAreIncludedInTheirFieldsUnit) {
   const FieldDescriptor& size = WorkloadField(Workload::kFileSizeBytesFieldNumber);
   EXPECT_TRUE(InRange(size, uint64_t{4096}));
   EXPECT_FALSE(InRange(size, uint64_t{4095}));
-  EXPECT_TRUE(InRange(size, uint64_t{1} << 40U));
-  EXPECT_FALSE(InRange(size, (uint64_t{1} << 40U) + 1));
+  EXPECT_TRUE(InRange(size, uint64_t{2} << 40U));
+  EXPECT_FALSE(InRange(size, (uint64_t{2} << 40U) + 1));
   const FieldDescriptor& delay = WorkloadField(Workload::kDelayNsFieldNumber);
   EXPECT_TRUE(InRange(delay, int64_t{0}));
   EXPECT_FALSE(InRange(delay, int64_t{-1}));

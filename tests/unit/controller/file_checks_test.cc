@@ -68,16 +68,14 @@ TEST_F(FileChecksTest, WhatTheAgentRefusesIsNamedWithItsHost) {
   EXPECT_THAT(Check(Plan(""), /*started=*/true), EndsWith("pass --overwrite if its contents may be lost"));
 }
 
-TEST_F(FileChecksTest, AFileIsCreatedWhereItIsMissingOrKept) {
+TEST_F(FileChecksTest, TheAgentDecidesWhetherAFileCanBeCreated) {
   const v1::TestPlan create = Plan(", create: true");
-  EXPECT_THAT(Check(create), HasSubstr("/data/a exists, and --create of this agent did not make it"));
-  file_.set_kept(true);
   EXPECT_EQ(Check(create), "");
-  file_.set_kept(false);
   Refuse(absl::StatusCode::kNotFound, "/data/a does not exist");
+  file_.set_write_error("/data/a does not exist");
   EXPECT_EQ(Check(create), "");
   EXPECT_EQ(Check(Plan("", "read: 100\n")), "alpha: /data/a does not exist");
-  file_.set_write_error("/data is not below --root");
+  file_.set_create_error("/data is not below --root");
   EXPECT_EQ(Check(create), "alpha: /data is not below --root");
 }
 
@@ -107,6 +105,8 @@ TEST_F(FileChecksTest, ADryRunShowsWhatBecomesOfEachFile) {
   file_.set_kept(true);
   EXPECT_THAT(shown(Plan("")), HasSubstr("file, kept"));
   EXPECT_THAT(shown(Plan(", create: true")), EndsWith("will be emptied and created again"));
+  EXPECT_THAT(shown(Plan(", create: true", "hosts: [{address: alpha, workload: {file_size: 2m}}]\n")),
+              HasSubstr(" 2 MiB "));
 }
 
 TEST(RootsOfFiles, AreTheDirectoriesOfFilesAndNotOfDevices) {

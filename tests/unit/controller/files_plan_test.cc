@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/report/used_files.h"
 #include "tests/testing.h"
 #include "tests/unit/controller/read_plan.h"
 
@@ -226,8 +226,29 @@ TEST(FilesPlan, FilesWithoutAThreadAreNoted) {
   EXPECT_THAT(FilesNotes(FilledFiles(kRun)), IsEmpty());
   EXPECT_THAT(UsedFiles(FilledFiles("workload: {dir: /x, qm: 2, files: [A, B, C]}\n").workload()),
               ElementsAre("A", "B"));
-  EXPECT_EQ(ShortenFiles(FilledFiles(kRun).workload()), "F000 ... F003 (4 files)");
-  EXPECT_EQ(ShortenFiles(FilledFiles("workload: {dir: /x, files: [A, B]}\n").workload()), "A");
+}
+
+TEST(FilesPlan, ASearchOverThreadsSpreadsEachLoadOverTheFilesAlike) {
+  const auto search = [](const std::string& workload, const std::string& over) {
+    return FilesProblemsOf(
+        absl::StrCat("workload: {dir: /x, ", workload, "}\nlimit: {over: ", over, "}\ncriteria: ['avg<5ms']\n"));
+  };
+  EXPECT_THAT(
+      search("qm: 8, files: [A, B]", "qm"),
+      ElementsAre("--files (workload.files): 2 files are fewer than --qm (workload.qm) 8, so that the lower loads "
+                  "of --over qm would use only the first files: name one file, or one for each thread, or "
+                  "search with --over rate"));
+  EXPECT_THAT(search("qm: 8, files: [A, B]", "rate"), IsEmpty());
+  EXPECT_THAT(search("qm: 8, files: [A]", "qm"), IsEmpty());
+  EXPECT_THAT(search("qm: 8, files: [F...]", "qm"), IsEmpty());
+}
+
+// The size of files that are made is checked with the first file alone: it must not take long.
+TEST(FilesPlan, ThousandsOfFilesOnSeveralHostsAreCheckedInTime) {
+  std::string hosts;
+  for (int host = 1; host <= 8; ++host) absl::StrAppend(&hosts, host == 1 ? "" : ", ", "h", host);
+  EXPECT_THAT(FilesProblemsOf(absl::StrCat("workload: {dir: /x, qm: 4096, files: [F...]}\nhosts: [", hosts, "]\n")),
+              IsEmpty());
 }
 
 TEST(FilesPlan, AListFileHasANameALine) {

@@ -115,7 +115,7 @@ TEST(PlanFlags, HelpShowsMeaningDefaultAndLimitsWithin100Columns) {
   const PlanFlags flags(app);
   const std::string help = app.help();
   EXPECT_THAT(help, HasSubstr("--file-size,--fileSize SIZE"));
-  EXPECT_THAT(help, HasSubstr("(default 16m, from 4k to 1t)"));
+  EXPECT_THAT(help, HasSubstr("(default 16m, from 4k to 2t)"));
   EXPECT_THAT(help, HasSubstr("--keep-files  "));
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
@@ -178,7 +178,7 @@ TEST(PlanFlags, AFlagCanBeTurnedOff) {
 
 TEST(PlanFlags, ErrorsNameTheOption) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"--file-size", "64q"}, "--file-size: '64q' is not a size: expected a size from 4k to 1t"},
+      {{"--file-size", "64q"}, "--file-size: '64q' is not a size: expected a size from 4k to 2t"},
       {{"--fileSize", "64q"}, "--file-size: '64q' is not a size"},
       {{"--duration", "0"}, "--duration: '0' is out of range: expected a time from 100ms to 3650d"},
       {{"--duration", "-5"}, "--duration: '-5' is out of range"},

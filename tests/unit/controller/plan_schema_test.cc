@@ -228,7 +228,7 @@ TEST(PlanSchema, KindsFollowTypeAndUnit) {
 }
 
 TEST(PlanSchema, WhatAFieldAcceptsIsSaidWithItsLimits) {
-  EXPECT_EQ(Expected(WorkloadField("file_size")), "a size from 4k to 1t");
+  EXPECT_EQ(Expected(WorkloadField("file_size")), "a size from 4k to 2t");
   EXPECT_EQ(Expected(WorkloadField("delay")), "a time from 0us to 1h");
   EXPECT_EQ(Expected(WorkloadField("qm")), "a whole number from 1 to 4096");
   EXPECT_EQ(Expected(WorkloadField("rate")), "a number from 0.001 to 1000000, or 0");
@@ -236,7 +236,7 @@ TEST(PlanSchema, WhatAFieldAcceptsIsSaidWithItsLimits) {
   EXPECT_EQ(Expected(PlanField("trace")), "one of on, off");
   EXPECT_EQ(Expected(PlanField("keep_files")), "true or false");
   EXPECT_EQ(Expected(PlanField("name")), "text of at most 4096 bytes");
-  EXPECT_EQ(Summary(WorkloadField("file_size")), "default 16m, from 4k to 1t");
+  EXPECT_EQ(Summary(WorkloadField("file_size")), "default 16m, from 4k to 2t");
   EXPECT_EQ(Summary(WorkloadField("dir")), "");
 }
 

@@ -46,9 +46,9 @@ TEST(PlanValue, ABareTimeIsInTheUnitOfItsRule) {
 
 TEST(PlanValue, LimitsAreInclusive) {
   EXPECT_EQ(Value("file_size", "4k"), FieldValue(uint64_t{4096}));
-  EXPECT_EQ(Value("file_size", "1t"), FieldValue(uint64_t{1} << 40U));
+  EXPECT_EQ(Value("file_size", "2t"), FieldValue(uint64_t{2} << 40U));
   EXPECT_THAT(ParseValue(Field("file_size"), "4095"), StatusIs(StatusCode::kInvalidArgument, "out of range"));
-  EXPECT_THAT(ParseValue(Field("file_size"), "1099511627777"), StatusIs(StatusCode::kInvalidArgument, "out of range"));
+  EXPECT_THAT(ParseValue(Field("file_size"), "2199023255553"), StatusIs(StatusCode::kInvalidArgument, "out of range"));
 }
 
 TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
@@ -61,7 +61,7 @@ TEST(PlanValue, WhatIsWrongIsSaidWithWhatIsExpected) {
     std::string_view message;
   };
   const std::vector<Case> cases = {
-      {"file_size", "64q", "'64q' is not a size: expected a size from 4k to 1t, such as 4096, 64k or 16m"},
+      {"file_size", "64q", "'64q' is not a size: expected a size from 4k to 2t, such as 4096, 64k or 16m"},
       {"file_size", "-4k", "'-4k' is not a size"},
       {"file_size", "", "'' is not a size"},
       {"file_size", "99999999999g", "'99999999999g' is not a size"},

@@ -165,7 +165,7 @@ TEST(PlanYamlErrors, WhatACheckFindsIsReportedWithItsLineUnlessAnOptionSetIt) {
 
 TEST(PlanYamlErrors, ValuesAreReportedWhereTheyStand) {
   ExpectMistakes({
-      {"workload:\n  file_size: 64q\n", "2:14: file_size: '64q' is not a size: expected a size from 4k to 1t, such as"},
+      {"workload:\n  file_size: 64q\n", "2:14: file_size: '64q' is not a size: expected a size from 4k to 2t, such as"},
       {"workload:\n  qm:   0\n", "2:9: qm: '0' is out of range: expected a whole number from 1 to 4096"},
       {"duration: -5\n", "1:11: duration: '-5' is out of range: expected a time from 100ms to 3650d"},
       {"duration: 11y\n", "1:11: duration: '11y' is not a time"},

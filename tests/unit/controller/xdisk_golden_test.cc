@@ -40,7 +40,7 @@ XdiskFigures HalfReadsFigures() {
   return figures;
 }
 
-// That of four hosts.
+// Figures of four hosts, each with a quarter of the sample's rate.
 XdiskResult FourHosts() {
   XdiskResult result;
   result.all = HalfReadsFigures();
@@ -143,6 +143,22 @@ TEST(XdiskGolden, Devices) {
   unknown.all.devices = {};
   text += Page(options, unknown);
   tests::ExpectGolden("tests/golden/xdisk_devices.txt", text);
+}
+
+TEST(XdiskGolden, DevicesThatRead) {
+  XdiskOptions options = HalfReads();
+  options.shows_devices = true;
+  options.shows_device_reads = true;
+  XdiskResult result = OneHost();
+  result.all.devices.reads = XdiskDeviceReads{2'193.6, 2'193.6 * 4'096, 0.125};
+  std::string text = Page(options, result);
+  // The agent does not report them.
+  result.all.devices.reads.reset();
+  text += Page(options, result);
+  options.summary = true;
+  result.all.devices = {};
+  text += Page(options, result);
+  tests::ExpectGolden("tests/golden/xdisk_device_reads.txt", text);
 }
 
 TEST(XdiskGolden, Locales) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,14 +13,12 @@
 #include "common/units.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/xdisk/xdisk_figures.h"
-#include "controller/xdisk/xdisk_intervals.h"
+#include "controller/plan/plan_schema.h"
 #include "controller/xdisk/xdisk_options.h"
 #include "controller/xdisk/xdisk_output.h"
 #include "controller/xdisk/xdisk_plan.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
-#include "tests/unit/analysis/journal_builder.h"
 
 namespace plimsoll {
 namespace {
@@ -83,6 +80,13 @@ TEST(XdiskOptions, SuffixesAreOfAnyCaseAndOfPowersOfTwo) {
   }
   EXPECT_EQ(Read("-C 50g -f /x").create_bytes, uint64_t{50} << 30U);
   EXPECT_EQ(Read("-S -s4G -f /dev/sdx").size_bytes, uint64_t{4} << 30U);
+}
+
+TEST(XdiskOptions, AFileOfTwoTebibytesIsALargestOne) {
+  v1::TestPlan plan = PlanOf("-C 2T -b 1M -f /x");
+  EXPECT_EQ(plan.workload().file_size_bytes(), uint64_t{2} << 40U);
+  FillDefaults(plan);
+  EXPECT_TRUE(CheckPlan(plan, {}).ok()) << CheckPlan(plan, {});
 }
 
 TEST(XdiskOptions, ADigitBehindSAndRChoosesOnePass) {
@@ -218,7 +222,7 @@ TEST(XdiskOptions, OptionsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(Refused("-C1M -s1M -f /x"), StartsWith("-s has no meaning with -C"));
   EXPECT_THAT(Refused("-C1M -b2M -f /x"), StartsWith("-b: a block of 2m is larger than -C 1m"));
   EXPECT_THAT(Refused("-S -t5 -i10 -f /x"), StartsWith("-i 10 is longer than -t 5, so that no line would be printed"));
-  EXPECT_THAT(Refused("-C2T -f /x"), StartsWith("-C: 2t is more than the largest file of Plimsoll, "));
+  EXPECT_THAT(Refused("-C3T -f /x"), StartsWith("-C: '3T' is not a size from 1m to 2t"));
 }
 
 TEST(XdiskOptions, WordsThatAreNoOptionsAreNamed) {
@@ -347,10 +351,25 @@ TEST(XdiskPlan, MessagesNameXdisksOptions) {
   EXPECT_EQ(InXdiskWords("4 threads (--qm); use another --bsize, or --direct off"),
             "4 threads (-M, -A); use another -b, or leave -OD out");
   EXPECT_EQ(InXdiskWords("or --direct off (workload.direct)"), "or leave -OD out");
+  EXPECT_EQ(InXdiskWords("the pass was not finished within --duration 1 day; use a longer --duration"),
+            "the pass was not finished within 1 day; use smaller files or larger blocks (-b)");
   EXPECT_EQ(InXdiskWords("/x is not a file that --create left by this agent (.plimsoll-kept in its directory lists "
                          "those); to allow it, start the agent with --allow-target /x"),
             "/x was not created by -C of this agent (.plimsoll-kept in its directory lists those); to allow it, pass "
             "--allow-target; with --launch none, start the agent with --allow-target /x");
+}
+
+// The fields of a plan that XdiskPlan sets.
+TEST(XdiskPlan, MessagesHaveNoKeysOfThePlan) {
+  for (const char* const key : {"access", "block_size", "duration", "read", "warmup", "workload.create",
+                                "workload.direct", "workload.file_size", "workload.files", "workload.one_pass",
+                                "workload.pause", "workload.qm", "workload.share", "workload.sync"}) {
+    const std::string name = PlanKey(key).text;
+    EXPECT_THAT(name, AllOf(StartsWith("--"), EndsWith(absl::StrCat(" (", key, ")"))));
+    EXPECT_THAT(InXdiskWords(name), AllOf(StartsWith("-"), Not(HasSubstr("--")), Not(HasSubstr(key)))) << name;
+    EXPECT_EQ(InXdiskWords(name.substr(0, name.find(' '))), InXdiskWords(name));
+  }
+  EXPECT_EQ(InXdiskWords(PlanKey("workload.overwrite").text), "--overwrite");
 }
 
 TEST(XdiskNumbers, HaveThreeSignificantDigits) {
@@ -382,129 +401,18 @@ TEST(XdiskHeader, IsTheGuidesToTheByte) {
   const std::string shares = " us 1 2 4 8 16 32 64 128 256 512 ms 1 2 4 8 16 32 64 128 256 512 s 1";
   EXPECT_EQ(RenderXdiskHeader(Read("-P -V -xr")), columns + shares + "\n");
   EXPECT_EQ(RenderXdiskHeader(Read("-P -V -xs")), columns + shares + shares + "\n");
-  EXPECT_EQ(RenderXdiskHeader(Read("-P -V -c -xw")),
+  EXPECT_EQ(RenderXdiskHeader(Read("-P -V -c -r0 -xw")),
             columns + " Device w/s wMB/s w_await f/s f_await %util" + shares + "\n");
 }
 
-TEST(XdiskBuckets, AreLabelledByTheirLowerEnds) {
-  EXPECT_EQ(XdiskBucketOf(0), 0U);
-  EXPECT_EQ(XdiskBucketOf(999), 0U);
-  EXPECT_EQ(XdiskBucketOf(1'000), 1U);
-  EXPECT_EQ(XdiskBucketOf(1'999), 1U);
-  EXPECT_EQ(XdiskBucketOf(2'000), 2U);
-  EXPECT_EQ(XdiskBucketOf(128'000), 8U);
-  EXPECT_EQ(XdiskBucketOf(1'023'999), 10U);
-  EXPECT_EQ(XdiskBucketOf(1'024'000), 11U);
-  EXPECT_EQ(XdiskBucketOf(1'048'575'999), 20U);
-  EXPECT_EQ(XdiskBucketOf(1'048'576'000), 21U);
-  EXPECT_EQ(XdiskBucketOf(UINT64_MAX), 21U);
-}
-
-// The guide's example of the weighted average.
-TEST(XdiskSides, WeighAsTheGuideDoes) {
-  Histogram histogram;
-  histogram.RecordN(5'000'000, 90);
-  histogram.RecordN(6'000'000, 80);
-  histogram.RecordN(500'000'000, 2);
-  const XdiskSide side = XdiskSideOf(histogram, 17.2);
-  EXPECT_EQ(FormatXdiskNumber(side.avg_ns / 1e6), "11.2");
-  EXPECT_NEAR(side.weighted_avg_ns / 1e6, 5.55, 0.05);
-  EXPECT_EQ(side.buckets[XdiskBucketOf(5'000'000)], 170U);
-}
-
-TEST(XdiskDevices, AddUpOverHosts) {
-  XdiskDevices all;
-  all.Add({"sda", 100, 4096, 1, 10, 2, 50});
-  all.Add({});
-  all.Add({"sdb", 300, 4096, 2, 0, 0, 70});
-  all.Add({"sda", 0, 0, 0, 0, 0, 1});
-  EXPECT_EQ(all.name, "sda,sdb");
-  EXPECT_EQ(all.writes_per_second, 400);
-  EXPECT_EQ(all.bytes_per_second, 8192);
-  EXPECT_EQ(all.write_ms, 1.75);
-  EXPECT_EQ(all.flush_ms, 2);
-  EXPECT_EQ(all.busy_percent, 70);
-}
-
-// Two hosts whose writers read every other block for six seconds.
-tests::SimRun HalfReadsOfTwoHosts() {
-  tests::SimRun run = tests::TwoHosts(6 * kNsPerSecond);
-  run.read_percent = 50;
-  return run;
-}
-
-TEST(XdiskResults, OfAReportAddRatesAndShowBothSides) {
-  const v1::Report report = tests::Analyze(tests::MakeJournal(HalfReadsOfTwoHosts()));
-  const std::optional<XdiskResult> result = XdiskResultOf(report);
-  ASSERT_TRUE(result.has_value());
-  ASSERT_EQ(result->hosts.size(), 2U);
-  EXPECT_EQ(result->hosts[0].host, "alpha");
-  EXPECT_GT(result->all.reads.per_second, 0);
-  EXPECT_GT(result->all.writes.per_second, 0);
-  EXPECT_DOUBLE_EQ(result->all.per_second(), result->hosts[0].per_second() + result->hosts[1].per_second());
-  EXPECT_EQ(result->all.reads.count, result->hosts[0].reads.count + result->hosts[1].reads.count);
-  uint64_t in_buckets = 0;
-  for (const uint64_t count : result->all.reads.buckets) in_buckets += count;
-  EXPECT_EQ(in_buckets, result->all.reads.count);
-}
-
-TEST(XdiskResults, OfReadsAloneHaveNoWrites) {
-  tests::SimRun run = tests::TwoHosts(2 * kNsPerSecond);
-  run.read_percent = 100;
-  const std::optional<XdiskResult> result = XdiskResultOf(tests::Analyze(tests::MakeJournal(run)));
-  ASSERT_TRUE(result.has_value());
-  EXPECT_GT(result->all.reads.count, 0U);
-  EXPECT_EQ(result->all.writes.count, 0U);
-}
-
-std::vector<XdiskResult> IntervalsOf(const tests::SimRun& run, int64_t interval_ns) {
-  std::vector<XdiskResult> results;
-  XdiskIntervals intervals(interval_ns, [&results](const XdiskResult& result) { results.push_back(result); });
-  for (const v1::JournalRecord& record : tests::MakeJournal(run)) intervals.Add(record);
-  EXPECT_EQ(intervals.given(), results.size());
-  return results;
-}
-
-TEST(XdiskIntervals, AreGivenOnceAllHostsHavePassedThem) {
-  const tests::SimRun run = HalfReadsOfTwoHosts();
-  const std::vector<XdiskResult> results = IntervalsOf(run, 2 * kNsPerSecond);
-  ASSERT_EQ(results.size(), 3U);
-  const std::optional<XdiskResult> whole = XdiskResultOf(tests::Analyze(tests::MakeJournal(run)));
-  double sum = 0;
-  for (const XdiskResult& result : results) {
-    EXPECT_EQ(result.hosts.size(), 2U);
-    EXPECT_GT(result.all.reads.count, 0U);
-    EXPECT_GT(result.all.writes.count, 0U);
-    EXPECT_EQ(result.all.reads.count, result.hosts[0].reads.count + result.hosts[1].reads.count);
-    sum += result.all.per_second();
+TEST(XdiskHeader, HasTheDevicesReadsUnlessNothingIsRead) {
+  const std::string with_reads = " Device r/s rMB/s r_await w/s wMB/s w_await f/s f_await %util\n";
+  for (const char* const line : {"-P -V -c", "-P -V -c -r100", "-R -r50 -V -c -f /data/file1"}) {
+    EXPECT_THAT(RenderXdiskHeader(Read(line)), EndsWith(with_reads)) << line;
   }
-  // Equal intervals: their mean is the rate of the run.
-  EXPECT_NEAR(sum / 3, whole->all.per_second(), 1e-6);
-}
-
-TEST(XdiskIntervals, LeaveOutALastOneThatIsNotWhole) {
-  EXPECT_EQ(IntervalsOf(HalfReadsOfTwoHosts(), 4 * kNsPerSecond).size(), 1U);
-  EXPECT_EQ(IntervalsOf(HalfReadsOfTwoHosts(), 7 * kNsPerSecond).size(), 0U);
-}
-
-TEST(XdiskIntervals, LeaveOutTheWarmUp) {
-  tests::SimRun run = tests::TwoHosts(4 * kNsPerSecond);
-  const std::vector<XdiskResult> without = IntervalsOf(run, 2 * kNsPerSecond);
-  run.warmup_ns = 2 * kNsPerSecond;
-  for (tests::SimHost& host : run.hosts) {
-    for (auto& step : host.steps) {
-      for (tests::SimWriter& writer : step) writer.insert(writer.begin(), {-kNsPerSecond, kNsPerMs});
-    }
+  for (const char* const line : {"-P -V -c -r0", "-R -V -c -f /data/file1", "-C 1G -V -c -f /data/file1"}) {
+    EXPECT_THAT(RenderXdiskHeader(Read(line)), EndsWith(" Device w/s wMB/s w_await f/s f_await %util\n")) << line;
   }
-  const std::vector<XdiskResult> with = IntervalsOf(run, 2 * kNsPerSecond);
-  ASSERT_EQ(with.size(), without.size());
-  EXPECT_EQ(with[0].all.writes.count, without[0].all.writes.count);
-}
-
-TEST(XdiskIntervals, DoNotWaitForALostHost) {
-  tests::SimRun run = HalfReadsOfTwoHosts();
-  run.hosts[1].lost_after_ns = 1 * kNsPerSecond;
-  EXPECT_EQ(IntervalsOf(run, 2 * kNsPerSecond).size(), 3U);
 }
 
 }  // namespace

@@ -122,6 +122,40 @@ TEST_F(CsvExportTest, ReportsThePartsOfAWriteBesideIt) {
   EXPECT_THAT(csv, HasSubstr(",456,123000,measured\r\n"));
 }
 
+// Two writers of one host, which have the file's halves of two blocks each.
+tests::SimRun TwoThreads() {
+  tests::SimRun run;
+  const tests::SimWriter writer = {{100'000, 1'000}, {200'000, 2'000}, {300'000, 3'000}};
+  run.hosts.push_back({"alpha", 0, {{writer, writer}}, {}, 0, {}, 1});
+  return run;
+}
+
+std::vector<std::string> FilesAndOffsets(const std::string& csv) {
+  std::vector<std::string> found;
+  const std::vector<std::string> lines = absl::StrSplit(csv, "\r\n", absl::SkipEmpty());
+  for (const std::string& line : lines) {
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    found.push_back(absl::StrJoin({cells.at(3), cells.at(cells.size() - 2), cells.back()}, " "));
+  }
+  return found;
+}
+
+TEST_F(CsvExportTest, OperationsOnFilesHaveTheirPlaces) {
+  std::vector<v1::JournalRecord> records = TracedJournal(TwoThreads());
+  tests::UseOneFile(4 * 4096 + 100, records);
+  EXPECT_THAT(FilesAndOffsets(Export(records, {})),
+              ElementsAre("qm file offset", "1 /data/a 0", "2 /data/a 8192", "1 /data/a 4096", "2 /data/a 12288",
+                          "1 /data/a 0", "2 /data/a 8192"));
+}
+
+TEST_F(CsvExportTest, AnOffsetIsEmptyIfTheSizeOfTheFileIsNotInTheJournal) {
+  std::vector<v1::JournalRecord> records = TracedJournal(TwoThreads());
+  tests::UseOneFile(std::nullopt, records);
+  EXPECT_THAT(FilesAndOffsets(Export(records, {})),
+              ElementsAre("qm file offset", "1 /data/a ", "2 /data/a ", "1 /data/a ", "2 /data/a ", "1 /data/a ",
+                          "2 /data/a "));
+}
+
 TEST_F(CsvExportTest, MarksTheWarmUp) {
   const tests::SimRun run = TwoWrites("alpha");
   const std::vector<v1::JournalRecord> records = TracedJournal(run);

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/block_access.h"
 #include "controller/export/formats.h"
 #include "controller/report/scopes.h"
 #include "tests/temp_directory.h"
@@ -26,8 +28,10 @@ using google::protobuf::Value;
 
 class FioExportTest : public ::testing::Test {
  protected:
-  void Index(const tests::SimRun& run, bool random_order = false) {
+  void Index(const tests::SimRun& run, bool random_order = false,
+             const std::function<void(std::vector<v1::JournalRecord>&)>& change = nullptr) {
     std::vector<v1::JournalRecord> records = tests::MakeJournal(run);
+    if (change != nullptr) change(records);
     for (v1::LogStep& step : *records.front().mutable_run_begin()->mutable_steps()) {
       if (random_order) step.set_random_order(true);
     }
@@ -88,36 +92,68 @@ TEST_F(FioExportTest, ALogHasOneLineAWriteAndOneFileAWriter) {
   EXPECT_EQ(ReadLog(directory_.Sub("logs/alpha_qm1_lat.1.log")), rows) << "one call submits and completes a write";
 }
 
-TEST_F(FioExportTest, ALogNamesTheDirectionAndTheOffsetsThatFollowFromNumbers) {
+// The number of the write or read that has this number among its kind, both from 0.
+uint64_t OperationNumber(const Access& access, bool reads, uint64_t of_kind) {
+  uint64_t number = 0;
+  while (access.Reads(number) != reads || of_kind-- > 0) ++number;
+  return number;
+}
+
+TEST_F(FioExportTest, ALogNamesTheDirectionAndTheOffset) {
   tests::SimRun run;
   run.block_sizes = {8 << 20};
   tests::SimWriter writer;
-  for (int64_t i = 0; i < 4; ++i) writer.push_back({i * 10'000'000, 1'500'000 + i});
+  for (int64_t i = 0; i < 8; ++i) writer.push_back({i * 10'000'000, 1'500'000 + i});
   run.hosts.push_back({"alpha", 0, {{writer}}, {}, 0, {}, 1});
   struct Case {
     const char* name;
     uint32_t read_percent;
     bool random_order;
-    std::vector<uint64_t> directions;
-    uint64_t offset_step;
   };
-  for (const Case& one : {Case{"writes", 0, false, {1, 1, 1, 1}, 8 << 20},
-                          Case{"reads", 100, false, {0, 0, 0, 0}, 8 << 20}, Case{"both", 50, false, {1, 0, 1, 0}, 0},
-                          Case{"random", 0, true, {1, 1, 1, 1}, 0}, Case{"random-reads", 100, true, {0, 0, 0, 0}, 0}}) {
+  // Extents of 16 MiB, three of them.
+  constexpr uint64_t kBlocks = 6;
+  for (const Case& one : {Case{"writes", 0, false}, Case{"reads", 100, false}, Case{"both", 50, false},
+                          Case{"random", 0, true}, Case{"random-reads", 100, true}, Case{"random-both", 50, true}}) {
     run.read_percent = one.read_percent;
     fs::remove(directory_.Sub("journal"));
     Index(run, one.random_order);
     const std::string to = directory_.Sub(one.name);
     EXPECT_THAT(Logs(to), IsOk());
     const auto rows = ReadLog(to + "/alpha_qm1_clat.1.log");
-    ASSERT_EQ(rows.size(), 4U) << one.name;
-    for (uint64_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(rows.size(), 8U) << one.name;
+    const Access access(one.random_order, one.read_percent, 0, {.seed = 0, .host = 0, .writer = 1});
+    for (uint64_t i = 0; i < 8; ++i) {
+      // The simulated run writes and reads in turn.
+      const bool mixed = one.read_percent == 50;
+      const bool read = mixed ? i % 2 == 1 : one.read_percent == 100;
+      const uint64_t number = mixed ? OperationNumber(access, read, i / 2) : i;
+      const uint64_t block =
+          one.random_order ? access.OrderOf(number / kBlocks, kBlocks).At(number % kBlocks) : number % kBlocks;
       EXPECT_THAT(rows[i],
-                  ::testing::ElementsAre(i * 10 + 1, 1'500'000 + i, one.directions[i], 8 << 20, i * one.offset_step, 0))
+                  ::testing::ElementsAre(i * 10 + 1, 1'500'000 + i, read ? 0 : 1, 8 << 20, block * (8 << 20), 0))
           << one.name;
     }
     EXPECT_EQ(ReadLog(to + "/alpha_qm1_lat.1.log"), rows);
   }
+}
+
+TEST_F(FioExportTest, ALogHasNoColumnForOffsetsThatAreNotKnown) {
+  tests::SimRun run;
+  run.block_sizes = {4096};
+  const tests::SimWriter writer = {{0, 1'000}, {10'000'000, 2'000}, {20'000'000, 3'000}};
+  run.hosts.push_back({"alpha", 0, {{writer, writer}}, {}, 0, {}, 1});
+  Index(run, false, [](auto& records) { tests::UseOneFile(4 * 4096, records); });
+  ASSERT_THAT(Logs(directory_.Sub("known")), IsOk());
+  EXPECT_THAT(ReadLog(directory_.Sub("known/alpha_qm2_clat.2.log")),
+              ElementsAre(std::vector<uint64_t>{0, 1'000, 1, 4096, 8192, 0},
+                          std::vector<uint64_t>{10, 2'000, 1, 4096, 12'288, 0},
+                          std::vector<uint64_t>{20, 3'000, 1, 4096, 8192, 0}));
+  fs::remove(directory_.Sub("journal"));
+  Index(run, false, [](auto& records) { tests::UseOneFile(std::nullopt, records); });
+  ASSERT_THAT(Logs(directory_.Sub("unknown")), IsOk());
+  EXPECT_THAT(ReadLog(directory_.Sub("unknown/alpha_qm2_clat.2.log")),
+              ElementsAre(std::vector<uint64_t>{0, 1'000, 1, 4096, 0}, std::vector<uint64_t>{10, 2'000, 1, 4096, 0},
+                          std::vector<uint64_t>{20, 3'000, 1, 4096, 0}));
 }
 
 TEST_F(FioExportTest, TimesCanBeThoseOfTheUnixEpoch) {
@@ -142,7 +178,7 @@ TEST_F(FioExportTest, OffsetsAreThoseOfTheReport) {
   run.block_sizes = {4096, 65536};
   Index(run);
   ASSERT_THAT(Logs(directory_.Sub("logs")), IsOk());
-  const uint64_t extent = run.hosts.empty() ? 0 : index_->hosts().at(0).workload.file_size_bytes();
+  const uint64_t extent = run.hosts.empty() ? 0 : index_->hosts().at(0).workload().file_size_bytes();
   const std::vector<std::string> files = {"alpha_qm1_clat.1.log", "alpha_qm2_clat.2.log", "beta_qm1_clat.3.log"};
   size_t checked = 0;
   for (const v1::StepReport& step : index_->report().steps()) {

@@ -36,6 +36,20 @@ void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::
   }
 }
 
+void UseOneFile(std::optional<uint64_t> size_bytes, std::vector<v1::JournalRecord>& records) {
+  const auto steps = records.front().run_begin().steps();
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_host_joined()) continue;
+    v1::LogWork& work = *record.mutable_host_joined()->mutable_plan()->mutable_log();
+    *work.mutable_steps() = steps;
+    v1::LogWorkload& workload = *work.mutable_workload();
+    workload.clear_num_files();
+    workload.clear_file_size_bytes();
+    workload.add_files("/data/a");
+    if (size_bytes.has_value()) workload.set_file_size_bytes(*size_bytes);
+  }
+}
+
 void WriteJournal(const std::string& path, const std::vector<v1::JournalRecord>& records) {
   auto writer = JournalWriter::Create(path);
   ASSERT_THAT(writer, IsOk());

@@ -1,6 +1,8 @@
 // Journals with traces, as files.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +16,9 @@ namespace plimsoll::tests {
 // Gives every frame of a journal that MakeJournal made from `run` the trace of its writes or reads, cut into one to
 // three blocks.
 void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::mt19937_64& random);
+
+// Makes a journal's hosts use one file, /data/a, divided among their writers. `size_bytes`: the part that is used.
+void UseOneFile(std::optional<uint64_t> size_bytes, std::vector<v1::JournalRecord>& records);
 
 // Writes the records as a journal.
 void WriteJournal(const std::string& path, const std::vector<v1::JournalRecord>& records);

@@ -127,8 +127,9 @@ TEST(ReportPageData, HoldsTheReportAsReportJsonHasIt) {
       part.clear_distributions();
     }
     for (v1::HostLoadReport& load : *step.mutable_load()) {
-      for (const char* name : {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy",
-                               "nfs_round_trip_ms", "nfs_execute_ms", "nfs_retransmits"}) {
+      for (const char* name :
+           {"offset_ns", "agent_cpu", "writer_cpu_wait", "disk_write_ms", "disk_busy", "nfs_round_trip_ms",
+            "nfs_execute_ms", "nfs_retransmits", "disk_read_ms", "nfs_read_round_trip_ms", "nfs_read_execute_ms"}) {
         load.GetReflection()->ClearField(&load, load.GetDescriptor()->FindFieldByName(name));
       }
     }
@@ -521,11 +522,13 @@ TEST(ReportPageData, HoldsLoadInSmallSteps) {
   for (const double percent : {12.344, 12.346}) load.add_agent_cpu(percent);
   load.add_disk_write_ms(0.4126);
   load.add_disk_write_ms(std::numeric_limits<double>::quiet_NaN());
+  for (const double read_ms : {0.0814, 0.2}) load.add_disk_read_ms(read_ms);
   const Struct data = Parse(ReportPageData(report));
   const Struct& packed = Member(Step(data, 0), "load").list_value().values(0).struct_value();
   EXPECT_THAT(Column(packed, "offset_ms"), ElementsAre(1'000, 2'001));
   EXPECT_THAT(Column(packed, "agent_cpu"), ElementsAre(1'234, 1'235));
   EXPECT_THAT(Column(packed, "disk_write_us"), ElementsAre(413, 0));
+  EXPECT_THAT(Column(packed, "disk_read_us"), ElementsAre(81, 200));
   EXPECT_THAT(Member(packed, "nfs_execute_us").kind_case(), Eq(Value::KIND_NOT_SET));
 }
 

@@ -82,9 +82,7 @@ class SimulatedStorage final : public FileOps {
     return 0;
   }
   uint32_t DirectAlignBytes(int /*fd*/) override { return 0; }
-  absl::StatusOr<RunDirectory::Space> MeasureSpace() override {
-    return RunDirectory::Space{uint64_t{1} << 40, uint64_t{1} << 40};
-  }
+  absl::StatusOr<Space> MeasureSpace() override { return Space{uint64_t{1} << 40, uint64_t{1} << 40}; }
 
   // Closing and removing the files.
   void Remove() {

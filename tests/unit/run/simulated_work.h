@@ -11,6 +11,7 @@
 
 #include "agent/work/work.h"
 #include "agent/writer/log_files.h"
+#include "agent/writer/step_recorder.h"
 #include "agent/writer/work_setup.h"
 #include "agent/writer/writer_tally.h"
 #include "tests/unit/run/simulated_storage.h"

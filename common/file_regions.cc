@@ -1,8 +1,9 @@
-#include "agent/writer/file_regions.h"
+#include "common/file_regions.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -29,9 +30,8 @@ absl::StatusOr<std::vector<FileRegion>> DivideFiles(const std::vector<NamedFile>
   regions.reserve(division.threads);
   const uint64_t used = std::min<uint64_t>(files.size(), division.threads);
   for (uint64_t file = 0; file < used; ++file) {
-    // Thread t has file t * used / threads: the first thread of a file is the first one for which that is reached.
-    const auto first_thread = [&](uint64_t of_file) { return (of_file * division.threads + used - 1) / used; };
-    const uint64_t threads = first_thread(file + 1) - first_thread(file);
+    const uint64_t threads =
+        FirstThreadOf(file + 1, used, division.threads) - FirstThreadOf(file, used, division.threads);
     const uint64_t ranges = threads * division.hosts;
     const uint64_t blocks = files[file].size_bytes / division.block_bytes;
     if (blocks < ranges) return NoBlock(files[file], threads, division);
