@@ -178,10 +178,16 @@ std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step) {
   return last;
 }
 
+bool IsCall(const v1::LogStep& step, uint32_t operation) {
+  return operation < static_cast<uint32_t>(step.operations_size()) &&
+         step.operations(static_cast<int>(operation)).kind() == v1::OPERATION_CALL;
+}
+
 uint32_t KnownOperations(const v1::LogStep& step) {
   uint32_t known = 1;
-  if (!IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED)) return known;
+  if (!IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED) && !IsCall(step, 0)) return known;
   while (known <= kPartNames.size() && IsOperation(step, known, kPartNames[known - 1], v1::OPERATION_PART)) ++known;
+  while (IsCall(step, known)) ++known;
   return IsOperation(step, known, kReadName, v1::OPERATION_READ) ? known + 1 : known;
 }
 

@@ -87,6 +87,8 @@ inline constexpr uint32_t kMaxOperations = 32;
 void SetOperations(bool parts, v1::LogStep& step);
 // Place of the read in the step's list of operations; nothing if it has none.
 std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step);
+// Whether the operation at that place of the step's list is a call of a watched program.
+bool IsCall(const v1::LogStep& step, uint32_t operation);
 // Number of operations of the step that this version knows: all up to the first one that it does not know. At least 1.
 uint32_t KnownOperations(const v1::LogStep& step);
 
