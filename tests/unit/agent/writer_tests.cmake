@@ -1,5 +1,5 @@
 # The write path.
-plimsoll_test(writer_property_test SRCS access_order_test.cc block_source_test.cc extent_layout_test.cc file_regions_test.cc log_source_test.cc poisson_arrivals_test.cc recording_property_test.cc not_issued_ages_test.cc
+plimsoll_test(writer_property_test SRCS access_order_test.cc block_source_test.cc commit_model_test.cc extent_layout_test.cc file_regions_test.cc log_source_test.cc poisson_arrivals_test.cc recording_property_test.cc not_issued_ages_test.cc
   DEPS plimsoll::agent_writer LABELS property)
 plimsoll_test(write_path_test
   SRCS cpu_pin_test.cc file_loop_test.cc files_setup_test.cc log_files_test.cc ring_test.cc start_gate_test.cc step_recorder_test.cc work_setup_test.cc write_loop_test.cc
