@@ -16,6 +16,7 @@
 #include "controller/plan/criteria_check.h"
 #include "controller/plan/files_plan.h"
 #include "controller/plan/host_list.h"
+#include "controller/plan/mq_log_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
@@ -56,6 +57,7 @@ class Checker {
     CheckMix();
     CheckAccess();
     for (const PlanProblem& problem : FilesProblems(plan_)) Add(problem);
+    for (const PlanProblem& problem : MqLogProblems(plan_)) Add(problem);
     if (problems_.size() > of_hosts) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;

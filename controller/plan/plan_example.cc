@@ -190,6 +190,13 @@ constexpr char kWorkload[] = R"(
 The plan's `workload` applies to every host; a host's own `workload` overrides it there.
 )";
 
+constexpr char kMqLog[] =
+    R"(
+Intervals of amqsrua's output as points, which the report shows over the measured bandwidth ([from-mq.md](from-mq.md#the-articles-chart)).
+`plimsoll plan from-mq --sweep` writes them. The lists have the same length, by rising `bandwidth_mb`. They affect neither the run nor its verdict, and need
+steps of log writes at full speed: no `rate`, `delay`, `read`, `block_size_mix`, `files` or list of `qm`.
+)";
+
 constexpr char kSweeps[] = R"(
 **Mixed sizes.** `block_size_mix: 4k=70,64k=30` (`--bsize-mix`) makes one step whose blocks have several sizes, with the share of each in percent:
 2 to 16 sizes, multiples of 4k, 100 % together. Each queue manager draws the size of each of its blocks at random, in an order of its own that `seed`
@@ -379,7 +386,8 @@ std::string Sections() {
 std::string PlanReference() {
   return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
                       "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, Sections(), kCriteria, MetricTable(),
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, Sections(), "\n## Keys of `mq_log`\n",
+                      kMqLog, Table(*v1::MqLog::descriptor()), kCriteria, MetricTable(),
                       kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules,
                       HaMetricTable(), "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
