@@ -194,6 +194,9 @@ uint32_t KnownOperations(const v1::LogStep& step) {
 absl::Status CheckOperations(const v1::LogStep& step) {
   const uint32_t known = KnownOperations(step);
   const std::optional<uint32_t> read = ReadOperationOf(step);
+  if (std::ranges::any_of(step.operations(), [](const auto& one) { return one.kind() == v1::OPERATION_CALL; })) {
+    return absl::InvalidArgumentError("calls are watched, and writers make none");
+  }
   const bool first_known = step.operations().empty() || IsOperation(step, 0, kReadName, v1::OPERATION_READ) ||
                            IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED);
   if (!first_known || known < static_cast<uint32_t>(step.operations_size())) {

@@ -541,7 +541,8 @@ void StepReporter::AddLoad() {
     report = load.Make();
     report.set_host(run_.hosts.at(number).label());
     const std::string who = absl::StrCat(report.host(), ", ", StepName(), ": ");
-    report.set_bottleneck(BottleneckOfHost(number, report));
+    // What a watched program was short of is in its own latencies.
+    if (!stats_.shape().watched) report.set_bottleneck(BottleneckOfHost(number, report));
     if (!report.bottleneck().empty()) {
       run_.notes.Add("bottleneck",
                      absl::StrCat(who, "the load generator may be CPU-bound: ", report.bottleneck(), "."));

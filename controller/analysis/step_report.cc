@@ -33,10 +33,6 @@ constexpr char kJournalEnds[] = "the journal ends";
 
 }  // namespace
 
-const char* StepReporter::MainText() const {
-  return stats_.step().read_percent() == kOnlyReads ? " reads" : " writes";
-}
-
 std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
 }
@@ -93,7 +89,9 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
 void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   v1::OperationReport& operation = *report_.mutable_operations(static_cast<int>(scope.operation) - 1);
   if (scope.kind == v1::SCOPE_KIND_QM) {
-    const char* const counted = scope.operation == stats_.read_operation() ? "reads" : "writes";
+    const char* const counted = scope.operation == stats_.read_operation() ? "reads"
+                                : scope.operation >= stats_.first_call()   ? "calls"
+                                                                           : "writes";
     if (const std::string difference = scope.writer->Disagreement(counted); !difference.empty()) {
       run_.reasons.Add("totals", absl::StrCat(scope.facts->WriterName(scope.qm), ", ", StepName(), ", ",
                                               operation.name(), ": ", difference, "."));
@@ -118,8 +116,9 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   *report.mutable_latency() = MakeLatencyReport(sums.latency);
   report.set_warmup_count(sums.counts.warmup_writes());
   v1::ScopeReport judged;
-  if (scope.operation == stats_.read_operation()) {
-    if (scope.kind == v1::SCOPE_KIND_CLUSTER) reads_series_.Merge(sums.series);
+  if (!stats_.IsPart(scope.operation)) {
+    const bool reads = scope.operation == stats_.read_operation();
+    if (reads && scope.kind == v1::SCOPE_KIND_CLUSTER) reads_series_.Merge(sums.series);
     judged = MakeScopeReport(sums, WholeSecondsIn(sums.whole_ns));
     v1::OperationThroughputReport& throughput = *report.mutable_throughput();
     throughput.set_count(judged.writes());
@@ -297,11 +296,13 @@ void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t q
                                const ScopeSums& sums) {
   const std::string who = absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": ");
   const char* const operation = AnyOperation(stats_.step().read_percent());
-  if (const std::string difference = writer.Disagreement(MainText() + 1); !difference.empty()) {
+  if (const std::string difference = writer.Disagreement(MainOperations(stats_.step())); !difference.empty()) {
     run_.reasons.Add("totals", absl::StrCat(who, difference, "."));
   }
   const double accounted = sums.AccountedPercent();
-  if (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent) {
+  // Threads of a watched program may write at the same time.
+  const bool one_by_one = !stats_.shape().watched;
+  if (one_by_one && (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent)) {
     run_.reasons.Add("accounted", absl::StrFormat("%stime in %ss and between them is %.1f %% of the time that passed.",
                                                   who, operation, accounted));
   }
@@ -568,15 +569,16 @@ void StepReporter::AddFairness() {
   // Queue managers of a placement have loads of their own: a difference between them is not unfair.
   const bool placed = std::any_of(run_.hosts.begin(), run_.hosts.end(),
                                   [](const auto& host) { return host.second.Placed(1) != nullptr; });
-  // Nothing was shared out where nothing was written.
-  if (qms.size() < 2 || placed || *std::max_element(qms.begin(), qms.end()) <= 0) return;
+  // Nothing was shared out where nothing was written; watched programs have loads of their own, too.
+  if (qms.size() < 2 || placed || stats_.shape().watched || *std::max_element(qms.begin(), qms.end()) <= 0) return;
   report_.mutable_fairness()->set_hosts(JainIndex(hosts));
   report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
 }
 
 void StepReporter::AddTrend(const ScopeSums& cluster) {
   // In a pass, threads end one by one.
-  if (!cluster_rows_reported_ || stats_.shape().one_pass) return;
+  const bool whole = stats_.shape().watched && cluster.measured_ns >= stats_.shape().duration_ns;
+  if (!cluster_rows_reported_ || (stats_.shape().one_pass && !whole)) return;
   SecondSeries series;
   series.Merge(cluster.series);
   series.Merge(reads_series_);
@@ -584,7 +586,7 @@ void StepReporter::AddTrend(const ScopeSums& cluster) {
   if (!trend) return;
   *report_.mutable_trend() = *trend;
   const std::string note = UnsettledNote(*trend, HostsWereTroubled());
-  if (!note.empty()) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
+  if (!note.empty() && !stats_.shape().watched) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
 }
 
 }  // namespace plimsoll

@@ -72,7 +72,7 @@ class Checker {
     for (const v1::HostSpec& host : plan_.hosts()) {
       dirs_once = CheckDirOnce(host.workload(), " on " + host.address()) && dirs_once;
     }
-    if (of_placement.empty() && dirs_once) CheckWorkloads();
+    if (of_placement.empty() && dirs_once && !plan_.has_watch()) CheckWorkloads();
     if (PlanKindOf(plan_).spell_criterion == nullptr) CheckCriteria();
     for (const PlanKind* const kind : kPlanKinds) {
       if (kind->problems == nullptr || !HasSection(plan_, kind->kind)) continue;
