@@ -161,7 +161,8 @@ absl::Status Compare(const Figures& figures, const v1::Frame& frame, const char*
 }
 
 bool MeasuresParts(const v1::LogStep& step) {
-  return step.operations_size() > static_cast<int>(kSyncOperation);
+  return step.operations_size() > static_cast<int>(kSyncOperation) &&
+         step.operations(kSyncOperation).kind() == v1::OPERATION_PART;
 }
 
 // Number of the first write of a block of a frame that has writes in no block; 0: not known.
