@@ -45,8 +45,10 @@ struct CommitLoad {
     uint32_t seed = 0;
     uint32_t host = 0;    // number of the host in the run, from 0
     uint32_t writer = 0;  // of the host, from 1
+    bool operator==(const Key&) const = default;
   };
   Key key;
+  bool operator==(const CommitLoad&) const = default;
 };
 
 // The log as a stream of records. One write is outstanding at a time; what arrives meanwhile leaves with the next one.
