@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "controller/analysis/clock_check.h"
 #include "controller/analysis/kind_analysis.h"
+#include "controller/analysis/mq_log_report.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/watch_report.h"
 #include "controller/analysis/whole_run.h"
@@ -439,6 +440,7 @@ v1::Report Analyzer::Finish() {
   if (RunKindOf(report.plan()) == RunKind::kPlacement) {
     *report.mutable_placement() = MakePlacementReport(report, run_->steps());
   }
+  if (report.plan().has_mq_log()) *report.mutable_mq_log() = MakeMqLogReport(report);
   if (report.plan().has_watch()) *report.mutable_watch() = MakeWatchReport(report, hosts_);
   return report;
 }

@@ -222,6 +222,7 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
     append(TextCriteria(report));
     append(TextSummary(report, TextDetail::kFull));
   }
+  append(TextMqLog(report));
   append(TextHeading(report));
   for (const v1::StepReport& step : report.steps()) {
     append(TextStep(report, step));
@@ -424,6 +425,11 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   AddCriteria(report, out);
   AddMdFigures(report, out);
   AddDoubts(report, out);
+  if (report.has_mq_log()) {
+    // Nothing in it ends the block.
+    const std::string text = absl::StrReplaceAll(absl::StrJoin(TextMqLog(report), "\n"), {{"`", "'"}});
+    absl::StrAppend(&out, "\n```text\n", text, "\n```\n");
+  }
   if (!results.empty()) absl::StrAppend(&out, "\nResults: ", MdCode(results), ", run ", MdCode(run.id()), "\n");
   return out;
 }

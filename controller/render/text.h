@@ -50,6 +50,8 @@ std::string ResultsLine(const v1::Report& report, const ReportPlace& place);
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail);
 std::vector<std::string> TextCriteria(const v1::Report& report);
 std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail);
+// A queue manager's log against the storage.
+std::vector<std::string> TextMqLog(const v1::Report& report);
 // The run and its configuration.
 std::vector<std::string> TextHeading(const v1::Report& report);
 // One step, its stalls and its slowest writes.

@@ -269,6 +269,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
         {"If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others"});
   }
   rows.push_back({"Criteria", "--require", absl::StrJoin(plan.criteria(), ", "), Text::kNone});
+  if (plan.has_mq_log()) rows.push_back({"MQ's log", "", plan.mq_log().source(), Text::kNone});
   if (steps) {
     rows.push_back({"Stall threshold", "--stall",
                     plan.stall_ns() > 0 ? FormatLength(plan.stall_ns())
