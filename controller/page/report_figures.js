@@ -60,6 +60,10 @@ plimsoll.figures = (step) => {
       const own = chosen.map((scope) => step.figuresOf(part, scope)).filter((one) => one);
       tables.push(table('Part of the service time: ' + part.name + ', in ' + unit.name, columns.of('latency'), own));
     }
+    for (const call of step.calls) {
+      const own = chosen.map((scope) => step.wholeOf(call, scope)).filter((one) => one);
+      tables.push(table(call.name + ', in ' + unit.name, services, own));
+    }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
         () => wholeTable('Counts, and MB/s over whole seconds', counts, chosen)));

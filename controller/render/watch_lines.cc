@@ -253,7 +253,7 @@ void WatchLines::AddHistograms(int64_t end_ns, const std::vector<Sums>& interval
         absl::StrCat(TimeOf(measured_start_ns_ + end_ns), "  ", names_[i], writers.empty() ? "" : "  ", writers);
     lines.emplace_back();
     for (const std::string& line : Wrap(head, kTextWidth)) lines.push_back(line);
-    AppendLines(TextHistogram(step, histogram_rows_), lines);
+    AppendLines(TextHistogram(step, histogram_rows_, names_[i] + "s"), lines);
     lines.emplace_back();
   }
 }

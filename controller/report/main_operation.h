@@ -34,6 +34,12 @@ inline std::string MainOperations(const v1::LogStep& step) {
   return !call.empty() ? CallsText(call) : MainOperations(step.read_percent());
 }
 
+// Plural of an operation beside the main one that has a throughput of its own: "reads", "commits", "MQPUT calls".
+inline std::string WholeOperations(const std::string& name) {
+  if (name == kReadName) return "reads";
+  return name == "commit" ? "commits" : CallsText(name);
+}
+
 // Whether some of a step's operations read and others write. `read_percent`: as in the plan.
 inline bool ReadsAndWrites(uint32_t read_percent) {
   return read_percent > 0 && read_percent < kOnlyReads;

@@ -49,6 +49,12 @@ inline const v1::OperationReport* ReadsOf(const v1::StepReport& step) {
   return found == step.operations().end() ? nullptr : &*found;
 }
 
+// Whether an operation beside the main one is no part of it, but has a throughput of its own, as reads and calls have.
+inline bool IsWhole(const v1::OperationReport& operation) {
+  return operation.name() == kReadName ||
+         std::ranges::any_of(operation.scopes(), &v1::OperationScopeReport::has_throughput);
+}
+
 // The report's step with that number; null if there is none.
 inline const v1::StepReport* StepByNumber(const v1::Report& report, uint32_t number) {
   for (const v1::StepReport& step : report.steps()) {
