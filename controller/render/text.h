@@ -153,9 +153,10 @@ struct HistogramRow {
 std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
                                         uint32_t rows);
 
-// The cluster's histogram of a step, and of its reads where it writes as well, as lines at most 80 columns wide; empty
-// where the report has none. `read_percent`: as in the plan.
-std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows, uint32_t read_percent = 0);
+// The cluster's histogram of a step, and of each further operation that is no part of the main one, as lines at most 80
+// columns wide; empty where the report has none. `main_operations`: what the step's main figures are about.
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows,
+                                       const std::string& main_operations = "writes");
 
 // The verdict, the criteria step by step, the figures of each step, what was doubtful, and where the results are; each
 // table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans are in <code> and can

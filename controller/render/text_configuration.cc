@@ -210,6 +210,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   using Text = ConfigurationRow::Text;
   const v1::TestPlan& plan = report.plan();
   const TextSection* const section = TextSectionOf(report);
+  if (section != nullptr && section->configuration != nullptr) return section->configuration(report);
   // An HA drill has none.
   const bool steps = section == nullptr || section->steps != nullptr;
   std::vector<ConfigurationRow> rows;
@@ -268,8 +269,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
     rows.push_back(
         {"If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others"});
   }
-  rows.push_back({"Criteria", "--require", absl::StrJoin(plan.criteria(), ", "), Text::kNone});
   if (plan.has_mq_log()) rows.push_back({"MQ's log", "", plan.mq_log().source(), Text::kNone});
+  rows.push_back({"Criteria", "--require", absl::StrJoin(plan.criteria(), ", "), Text::kNone});
   if (steps) {
     rows.push_back({"Stall threshold", "--stall",
                     plan.stall_ns() > 0 ? FormatLength(plan.stall_ns())
