@@ -82,6 +82,9 @@ PlanFlags::PlanFlags(CLI::App& app, RunKind kind) : kind_(kind) {
   if (kind == RunKind::kAccept) AddFlags(*v1::AcceptPlan::descriptor(), "Acceptance", app);
   if (kind != RunKind::kRun) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
+  if (kind == RunKind::kRun || kind == RunKind::kLimit) {
+    AddFlags(*v1::GroupCommit::descriptor(), "Group commit", app);
+  }
   AddFlags(*v1::TestPlan::descriptor(), "Run", app);
 }
 
@@ -166,7 +169,8 @@ absl::Status CheckPlanKind(const v1::TestPlan& plan, RunKind kind, const std::st
 }
 
 const FieldDescriptor* FindPlanOption(const std::string& name) {
-  for (const Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
+  for (const Descriptor* message :
+       {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor(), v1::GroupCommit::descriptor()}) {
     for (const FieldDescriptor& field : FieldsOf(*message)) {
       const v1::FieldRule& rule = RuleOf(field);
       if (rule.flag().empty()) continue;
@@ -221,7 +225,11 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& give
                                   ? SetFromText(field, text, message)
                                   : SetWorkloadValues(field, listed ? SplitList(*list, text) : std::vector{text}, plan);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
-  // Of --bsize and --bsize-mix each replaces the other of the plan.
+  // Of --bsize, --bsize-mix and --clients each replaces the others of the plan.
+  if (&field == v1::GroupCommit::descriptor()->FindFieldByNumber(v1::GroupCommit::kClientsFieldNumber)) {
+    plan.clear_block_size_bytes();
+    plan.clear_block_size_mix();
+  }
   if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeMixFieldNumber)) {
     plan.clear_block_size_bytes();
   } else if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeBytesFieldNumber)) {

@@ -15,6 +15,7 @@
 #include "controller/criteria/criteria.h"
 #include "controller/plan/criteria_check.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/mq_log_plan.h"
 #include "controller/plan/placement.h"
@@ -58,6 +59,7 @@ class Checker {
     CheckAccess();
     for (const PlanProblem& problem : FilesProblems(plan_)) Add(problem);
     for (const PlanProblem& problem : MqLogProblems(plan_)) Add(problem);
+    for (const PlanProblem& problem : GroupCommitProblems(plan_)) Add(problem);
     if (problems_.size() > of_hosts) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
@@ -367,6 +369,7 @@ std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
     unsynced.insert(filled.hosts_size() == 0 ? "this machine" : filled.hosts(host).address());
   }
   if (UsesFiles(filled.workload())) notes = FilesNotes(filled);
+  for (std::string& note : GroupCommitNotes(filled)) notes.push_back(std::move(note));
   if (!unsynced.empty()) {
     notes.push_back(absl::StrCat(PlanKey("workload.sync").text, " none on ", *unsynced.begin(),
                                  unsynced.size() > 1 ? absl::StrCat(" and ", unsynced.size() - 1, " more") : "",

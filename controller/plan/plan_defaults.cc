@@ -18,6 +18,7 @@
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_kinds.h"
@@ -90,6 +91,7 @@ void FillDefaults(v1::TestPlan& plan) {
   const bool gives_qm = plan.workload().has_qm();
   CountQmDirs(*plan.mutable_workload());
   FillFiles(plan);
+  FillGroupCommit(plan);
   const v1::LogWorkload given = plan.workload();
   const v1::TestPlan without_defaults = plan;
   if (const auto mix = ParseSizeMix(plan.block_size_mix()); mix.ok()) {
@@ -188,7 +190,7 @@ std::vector<v1::LogStep> MakeListedSteps(const v1::TestPlan& plan) {
   std::vector<uint64_t> sizes(plan.block_size_bytes().begin(), plan.block_size_bytes().end());
   // A plan whose mix is wrong is refused before its steps are used.
   const v1::LogStep mixed = ParseSizeMix(plan.block_size_mix()).value_or(v1::LogStep());
-  if (plan.has_block_size_mix()) sizes = {0};
+  if (plan.has_block_size_mix() || plan.has_group_commit()) sizes = {0};
   for (const uint64_t block_size_bytes : sizes) {
     for (int rate = 0; rate < std::max(sweep.rate_per_second_size(), 1); ++rate) {
       for (int qm = 0; qm < std::max(sweep.qm_size(), 1); ++qm) {
@@ -218,6 +220,7 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   for (v1::LogStep& step : steps) {
     if (plan.read_percent() > 0) step.set_read_percent(plan.read_percent());
     if (plan.access() == v1::ACCESS_RANDOM) step.set_random_order(true);
+    SetGroupCommit(plan, step);
     if (step.operations().empty()) SetOperations(MeasuresParts(plan), step);
   }
   return steps;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
@@ -386,8 +387,9 @@ std::string Sections() {
 std::string PlanReference() {
   return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
                       "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, Sections(), "\n## Keys of `mq_log`\n",
-                      kMqLog, Table(*v1::MqLog::descriptor()), kCriteria, MetricTable(),
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, "\n## Keys of `group_commit`\n",
+                      kGroupCommitReference, Table(*v1::GroupCommit::descriptor()), Sections(),
+                      "\n## Keys of `mq_log`\n", kMqLog, Table(*v1::MqLog::descriptor()), kCriteria, MetricTable(),
                       kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules,
                       HaMetricTable(), "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }
