@@ -49,6 +49,11 @@ inline const v1::OperationReport* ReadsOf(const v1::StepReport& step) {
   return found == step.operations().end() ? nullptr : &*found;
 }
 
+// Whether that is the name of a part of a write: of its call, or of the sync behind it.
+inline bool IsPartName(const std::string& name) {
+  return name == "write_call" || name == "sync";
+}
+
 // Whether an operation beside the main one is no part of it, but has a throughput of its own, as reads and calls have.
 inline bool IsWhole(const v1::OperationReport& operation) {
   return operation.name() == kReadName ||
