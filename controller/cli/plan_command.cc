@@ -101,6 +101,13 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   bool good = true;
   MqLoad load{{}, flags.sweep};
   if (!flags.interval.empty()) {
+    if (flags.sweep) {
+      return PrintError(
+          line,
+          absl::InvalidArgumentError("--interval and --sweep are both given: a sweep shows all intervals, "
+                                     "leave one of them out"),
+          Exit::kWrong);
+    }
     const absl::StatusOr<IntervalChoice> interval = ParseIntervalChoice(flags.interval);
     if (!interval.ok()) return PrintError(line, WithOption("interval", interval.status()), Exit::kWrong);
     load.interval = *interval;
@@ -132,14 +139,12 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
       *command, "--amqsrua", "FILE", flags->amqsrua,
       "Output of `amqsrua -m QM -c DISK -t Log` under load, of days if need be: an interval of it gives block size "
       "and rate; repeat for several");
-  CLI::Option* const interval = AddValue(
+  AddValue(
       *command, "--interval", "WHICH", flags->interval,
       "Interval to play, by physical bytes per second: peak (the default), median, a percentile such as p95, or the "
       "line of its heading");
-  command
-      ->add_flag("--sweep", flags->sweep,
-                 "Measure the storage at all of MQ's write sizes instead, and show the intervals over it")
-      ->excludes(interval);
+  command->add_flag("--sweep", flags->sweep,
+                    "Measure the storage at all of MQ's write sizes instead, and show the intervals over it");
   AddValue(*command, "--dir", "DIR", flags->dir,
            "Directory for all queue managers, in place of each LogPath, which then may be missing");
   AddValue(*command, "--qm-dirs", "LIST", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
@@ -155,6 +160,13 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
 // "2 hosts, 8 queue managers, 4 steps, 45s of writing", without a list of steps "2 hosts, 8 queue managers, at
 // most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {
+  if (plan.has_watch()) {
+    const auto managers = static_cast<uint64_t>(plan.watch().queue_managers_size());
+    const auto hosts = static_cast<uint64_t>(plan.hosts_size());
+    return absl::StrCat("a watch of ", managers == 0 ? "a process" : Counted(managers, "queue manager"), " on ",
+                        hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ",
+                        FormatDuration(plan.duration_ns()));
+  }
   if (RunKindOf(plan) == RunKind::kHa) {
     const auto pairs = static_cast<uint64_t>(plan.ha().pairs_size());
     return absl::StrCat(Counted(pairs, "pair"), " of hosts, ", Counted(pairs * plan.workload().qm(), "queue manager"),
