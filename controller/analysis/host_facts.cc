@@ -117,6 +117,8 @@ std::vector<std::optional<BlockRange>> HostFacts::Blocks(const v1::LogStep& step
     const uint32_t writers = step.qm() > 0 ? std::min(step.qm(), qms()) : qms();
     BlockRange sizes{step.block_size_bytes(), step.block_size_bytes()};
     if (!step.size_mix().empty()) sizes = {UINT64_MAX, 0};
+    // Of writes and of commits, which have bytes of their own.
+    if (step.has_group_commit()) sizes = {1, UINT64_MAX};
     for (const v1::SizeShare& share : step.size_mix()) {
       sizes = {std::min(sizes.least, share.block_size_bytes()), std::max(sizes.most, share.block_size_bytes())};
     }

@@ -78,6 +78,7 @@ std::string FormatMetricValue(const MetricInfo& info, double value, const std::s
 std::string CountedOperations(const Criterion& criterion, uint32_t read_percent) {
   if (read_percent == kOnlyReads || criterion.operation == kReadName) return "reads";
   if (IsCallName(criterion.operation)) return "calls";
+  if (criterion.operation == kCommitName) return "commits";
   const bool of_rate = criterion.metric == Metric::kRateAchieved || criterion.metric == Metric::kNotIssued;
   return of_rate && ReadsAndWrites(read_percent) ? "operations" : "writes";
 }

@@ -90,6 +90,7 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   v1::OperationReport& operation = *report_.mutable_operations(static_cast<int>(scope.operation) - 1);
   if (scope.kind == v1::SCOPE_KIND_QM) {
     const char* const counted = scope.operation == stats_.read_operation() ? "reads"
+                                : operation.name() == kCommitName          ? "commits"
                                 : scope.operation >= stats_.first_call()   ? "calls"
                                                                            : "writes";
     if (const std::string difference = scope.writer->Disagreement(counted); !difference.empty()) {
@@ -195,6 +196,7 @@ void StepReporter::SetChanges() {
   const v1::LogStep& step = stats_.step();
   if (step.has_rate_per_second()) report_.set_rate_per_second(step.rate_per_second());
   if (step.qm() > 0) report_.set_queue_managers(step.qm());
+  if (step.has_group_commit()) report_.set_clients(step.group_commit().clients());
   if (step.has_down_host()) {
     const auto down = run_.hosts.find(step.down_host());
     report_.set_down_host(down == run_.hosts.end() ? absl::StrCat("host number ", step.down_host())

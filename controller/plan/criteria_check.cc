@@ -162,6 +162,11 @@ class CriteriaChecker {
       return CriterionProblem(criterion.text, " is about reads, and there are none: give ", PlanKey("read"));
     }
     if (IsCallName(criterion.operation)) return WithoutCall(criterion);
+    if (criterion.operation == kCommitName) {
+      if (plan_.has_group_commit()) return std::nullopt;
+      return CriterionProblem(criterion.text, " is about commits, and no clients are simulated: give ",
+                              PlanKey("group_commit.clients"));
+    }
     if (criterion.operation.empty() || MeasuresParts(plan_)) return std::nullopt;
     if (plan_.has_watch()) {
       return CriterionProblem(criterion.text, " is about a part of each write, which is not watched: leave it out");

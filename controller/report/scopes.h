@@ -54,6 +54,12 @@ inline bool IsPartName(const std::string& name) {
   return name == "write_call" || name == "sync";
 }
 
+// The commits of a step's simulated clients; null if there are none.
+inline const v1::OperationReport* CommitsOf(const v1::StepReport& step) {
+  const auto found = std::ranges::find(step.operations(), kCommitName, &v1::OperationReport::name);
+  return found == step.operations().end() ? nullptr : &*found;
+}
+
 // Whether an operation beside the main one is no part of it, but has a throughput of its own, as reads and calls have.
 inline bool IsWhole(const v1::OperationReport& operation) {
   return operation.name() == kReadName ||
