@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "controller/analysis/clock_check.h"
+#include "controller/analysis/commit_report.h"
 #include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
@@ -180,6 +181,7 @@ v1::StepReport StepReporter::Make() {
   CheckClocks();
   const ScopeSums cluster = stats_.AddUp(run_.hosts, run_.judge.rules(), StepPhase::kOver, *this);
   report_.set_measured_ns(cluster.measured_ns);
+  AddGroupCommit(report_);
   // The limit of a pass is not its length.
   if (shape.one_pass) report_.set_duration_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);

@@ -192,6 +192,19 @@ std::string QueueManagers(const v1::Report& report) {
   });
 }
 
+// "60 per QM, 2 KiB messages, 38us between commits on average (simulated); TripleWrite, 512 buffer pages"
+std::string ClientsText(const v1::TestPlan& plan) {
+  const v1::GroupCommit& commits = plan.group_commit();
+  const bool most = plan.limit().over() == v1::LIMIT_OVER_CLIENTS;
+  return absl::StrCat(most ? "up to " : "", FormatCount(commits.clients()), " per QM (simulated), ",
+                      FormatSizeForPeople(commits.message_size_bytes()), " messages, ",
+                      commits.has_client_rate_per_second()
+                          ? absl::StrCat(FormatTargetRate(commits.client_rate_per_second()), " commits/s each")
+                          : absl::StrCat(FormatLength(commits.think_time_ns()), " between commits on average"),
+                      "; ", LogWriteIntegrityName(commits.log_write_integrity()), ", buffer of ",
+                      commits.log_buffer_pages(), " pages");
+}
+
 std::string Steps(const v1::TestPlan& plan) {
   const bool pass = plan.workload().one_pass();
   std::string text = absl::StrCat(pass ? "one pass, at most " : "", FormatLength(plan.duration_ns()), " per step");
@@ -222,6 +235,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   if (plan.has_block_size_mix()) {
     rows.push_back({block + "s", "--bsize-mix",
                     absl::StrCat(absl::StrReplaceAll(plan.block_size_mix(), {{"=", " "}, {",", " %, "}}), " %")});
+  } else if (plan.has_group_commit()) {
+    rows.push_back({"Clients", "--clients", ClientsText(plan)});
   } else if (!HasPlacement(plan)) {
     rows.push_back({block, "--bsize", absl::StrJoin(sizes, ", ")});
   }
@@ -280,7 +295,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   }
   if (plan.has_seed()) {
     // The rate's row has the seed of arrivals.
-    const bool shown = plan.has_block_size_mix() || random || mixed;
+    const bool shown = plan.has_block_size_mix() || plan.has_group_commit() || random || mixed;
     rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), shown ? Text::kRow : Text::kNone});
   }
   std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });

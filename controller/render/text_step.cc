@@ -198,15 +198,18 @@ void AddWhole(const v1::StepReport& step, const v1::OperationReport& operation, 
   if (rows.empty()) return;
   const bool reads = operation.name() == kReadName;
   const std::string noun = SanitizeForTerminal(WholeOperations(operation.name()));
-  const std::string service = absl::StrCat(noun, "; service time in ", unit.name);
+  const bool commits = operation.name() == kCommitName;
+  const std::string service = absl::StrCat(noun, commits ? "; simulated; in " : "; service time in ", unit.name);
   if (reads && HasTargetRate(step)) {
     lines.emplace_back();
     AddTable("  Response time of the reads, from the scheduled start", absl::StrCat("reads; in ", unit.name),
              TableOf(rows, {{&kResponseColumns}, kTextTable}, unit, MarkOf), lines);
   }
   lines.emplace_back();
-  AddTable(reads ? "  Service time, of the read call" : absl::StrCat("  ", noun), service,
-           TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
+  AddTable(reads     ? "  Service time, of the read call"
+           : commits ? "  Commit latency of simulated clients"
+                     : absl::StrCat("  ", noun),
+           service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
   lines.emplace_back();
   AddTable("", service, TableOf(rows, {{&kWriteColumns, nullptr, &kLatencyColumns}, kTextCounts}, unit, MarkOf, noun),
            lines);
@@ -221,6 +224,20 @@ void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, cons
                    FormatCount(slowest.number()), ", ", extent, " at ", FormatCount(slowest.offset_bytes()));
   if (slowest.has_start()) text += absl::StrCat(", ", FormatTimeOfDay(slowest.start(), report.run().begin()));
   AddIndented(text, lines);
+}
+
+// What simulated clients made of the log writes.
+void AddGroupCommit(const v1::Report& report, const v1::StepReport& step, std::vector<std::string>& lines) {
+  if (!step.has_group_commit()) return;
+  const v1::GroupCommitReport& commits = step.group_commit();
+  AddIndented(
+      absl::StrCat("Group commit (simulated): ", FormatRate(commits.commits_per_second()), " commits/s of ",
+                   Counted(step.clients(), "client"), " per queue manager; mean write ",
+                   FormatFixed(commits.mean_write_bytes() / 1000, 1), " KB; ",
+                   commits.has_physical_over_logical() ? FormatFixed(commits.physical_over_logical(), 2) : kDash,
+                   " bytes written for each byte logged (",
+                   LogWriteIntegrityName(report.plan().group_commit().log_write_integrity()), ")"),
+      lines);
 }
 
 // Names the extent of an operation in flight: ", to /mnt/...". Empty if there is no path.
@@ -277,6 +294,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                     FormatCount(read->throughput().bytes()), " bytes");
   }
   AddIndented(counts, lines);
+  AddGroupCommit(report, step, lines);
   if (cluster->has_slowest() && step.slowest().empty()) {
     AddSlowest(report, cluster->slowest(), MainOperation(report.plan()), lines);
   }

@@ -37,7 +37,14 @@ inline std::string MainOperations(const v1::LogStep& step) {
 // Plural of an operation beside the main one that has a throughput of its own: "reads", "commits", "MQPUT calls".
 inline std::string WholeOperations(const std::string& name) {
   if (name == kReadName) return "reads";
-  return name == "commit" ? "commits" : CallsText(name);
+  return name == kCommitName ? "commits" : CallsText(name);
+}
+
+// MQ's spelling of LogWriteIntegrity.
+inline const char* LogWriteIntegrityName(v1::LogWriteIntegrity integrity) {
+  return integrity == v1::LOG_WRITE_INTEGRITY_SINGLEWRITE   ? "SingleWrite"
+         : integrity == v1::LOG_WRITE_INTEGRITY_DOUBLEWRITE ? "DoubleWrite, as TripleWrite"
+                                                            : "TripleWrite";
 }
 
 // Whether some of a step's operations read and others write. `read_percent`: as in the plan.
