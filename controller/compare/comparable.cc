@@ -127,6 +127,17 @@ std::vector<RunFact> OptionFacts() {
   return facts;
 }
 
+// Everything that makes the commits of simulated clients, as the plan spells it; "none" without them.
+std::string SimulatedClients(const v1::Report& report) {
+  if (!report.plan().has_group_commit()) return "none";
+  std::vector<std::string> parts;
+  for (const FieldDescriptor& field : FieldsOf(*v1::GroupCommit::descriptor())) {
+    const std::string text = Spelled(report.plan().group_commit(), field);
+    if (!text.empty()) parts.push_back(absl::StrCat("--", RuleOf(field).flag(), " ", text));
+  }
+  return absl::StrJoin(parts, " ");
+}
+
 std::string Sync(const v1::HostReport& host) {
   return host.workload().has_sync() ? EnumName(*v1::SyncMode_descriptor(), host.workload().sync()) : "dsync";
 }
@@ -149,6 +160,8 @@ const std::vector<RunFact>& DecisiveFacts() {
                                    const std::string& mix = report.plan().block_size_mix();
                                    return mix.empty() ? std::string("none") : mix;
                                  })),
+      SetBy({"clients", "message-size", "think-time", "client-rate", "log-buffer-pages", "log-write-integrity"},
+            OfRun("simulated clients (--clients)", "commits make the sizes of the writes", SimulatedClients)),
       SetBy({"read-percent"},
             OfRun("percentage of reads (--read-percent)",
                   "reads and writes take turns, so that each has less time the more the other has", ReadPercent)),
