@@ -290,9 +290,16 @@ void TakeWatchDone(const v1::WatchDone& done, const v1::TestPlan& plan, HostFact
   facts.watched = done;
   NoteBook& book = plan.criteria().empty() ? notes : reasons;
   for (const std::string& doubt : WatchDoubts(facts)) book.Add(kBoundsReason, doubt);
+  for (const std::string& ended : done.ended_processes()) {
+    notes.Add("ended", absl::StrCat(facts.label(), ": ", Sentence(ended)));
+  }
+  if (done.idle_end()) {
+    notes.Add("idle", absl::StrCat(facts.label(), ": nothing completed for ",
+                                   FormatLength(plan.watch().until_idle_ns()), ", which ended the watch."));
+  }
   if (done.failed_writes() == 0 && done.short_writes() == 0) return;
   notes.Add("failed", absl::StrCat(facts.label(), ": ", FormatCount(done.failed_writes()), " writes failed, and ",
-                                   FormatCount(done.short_writes()), " wrote less than was asked for."));
+                                   FormatCount(done.short_writes()), " wrote less than the program requested."));
 }
 
 v1::WatchReport MakeWatchReport(const v1::Report& report, const HostTable& hosts) {

@@ -26,7 +26,7 @@ namespace {
 // An agent needs a directory below which it may write. This kind of work writes nothing.
 constexpr char kUnusedRoot[] = "/tmp";
 
-// Releases the program when the step starts, and tells how it ended.
+// Releases the program when the step starts, and reports how it ended.
 class ProgramGate final : public LiveObserver {
  public:
   ProgramGate(HeldProgram& program, std::function<void(const std::string& text)> say)

@@ -153,7 +153,7 @@ struct HistogramRow {
 std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
                                         uint32_t rows);
 
-// The cluster's histogram of a step, and of each further operation that is no part of the main one, as lines at most 80
+// The cluster's histogram of a step, and of each further operation but the parts of the main one, as lines at most 80
 // columns wide; empty where the report has none. `main_operations`: what the step's main figures are about.
 std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows,
                                        const std::string& main_operations = "writes");

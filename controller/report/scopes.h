@@ -60,7 +60,7 @@ inline const v1::OperationReport* CommitsOf(const v1::StepReport& step) {
   return found == step.operations().end() ? nullptr : &*found;
 }
 
-// Whether an operation beside the main one is no part of it, but has a throughput of its own, as reads and calls have.
+// Whether an operation beside the main one has a throughput of its own, as reads and calls have, and parts have not.
 inline bool IsWhole(const v1::OperationReport& operation) {
   return operation.name() == kReadName ||
          std::ranges::any_of(operation.scopes(), &v1::OperationScopeReport::has_throughput);
