@@ -12,7 +12,7 @@
 namespace plimsoll {
 
 // Bytes that a queue manager logs for one operation beside the message: IBM MQ documentation, "Calculating the size of
-// the log" (https://www.ibm.com/docs/en/ibm-mq/9.0?topic=log-calculating-size).
+// the log".
 inline constexpr uint64_t kLogPutBytes = 750;     // persistent put, plus the message
 inline constexpr uint64_t kLogGetBytes = 260;     // get of a persistent message
 inline constexpr uint64_t kLogCommitBytes = 750;  // commit of a unit of work
