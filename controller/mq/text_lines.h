@@ -12,7 +12,7 @@ namespace plimsoll {
 // thread-safe.
 class TextLines {
  public:
-  // More than this is no line of MQ's, and the rest of it is dropped.
+  // A longer line is cut off here: MQ writes none.
   static constexpr size_t kLongestLine = size_t{4} << 20U;
 
   // `on_line` gets each line without its end.

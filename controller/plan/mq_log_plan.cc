@@ -54,6 +54,9 @@ std::vector<PlanProblem> MqLogProblems(const v1::TestPlan& plan) {
     add(PlanKey("block_size_mix"), " makes one step of several sizes", why, "it out, or ", name);
   if (plan.has_group_commit())
     add(PlanKey("group_commit.clients"), " make writes of many sizes", why, "them out, or ", name);
+  if (plan.has_group_commit()) {
+    add(PlanKey("group_commit"), " makes writes of many sizes", why, "it out, or ", name);
+  }
   if (plan.read_percent() > 0) add(PlanKey("read"), " reads as well", why, "it out, or ", name);
   if (UsesFiles(plan.workload())) add(PlanKey("workload.files"), " replaces the log", why, "it out, or ", name);
   return problems;

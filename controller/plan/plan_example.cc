@@ -195,7 +195,7 @@ constexpr char kMqLog[] =
     R"(
 Intervals of amqsrua's output as points, which the report shows over the measured bandwidth ([from-mq.md](from-mq.md#the-articles-chart)).
 `plimsoll plan from-mq --sweep` writes them. The lists have the same length, by rising `bandwidth_mb`. They affect neither the run nor its verdict, and need
-steps of log writes at full speed: no `rate`, `delay`, `read`, `block_size_mix`, `files` or list of `qm`.
+steps of log writes at full speed: no `rate`, `delay`, `read`, `block_size_mix`, `group_commit`, `files` or list of `qm`.
 )";
 
 constexpr char kSweeps[] = R"(
