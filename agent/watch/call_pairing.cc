@@ -3,11 +3,21 @@
 #include <algorithm>
 
 namespace plimsoll {
+namespace {
+
+// Thread and function; -1 stands for the system calls.
+std::pair<uint32_t, int64_t> GroupOf(const PerfRecord& record) {
+  const bool function = record.kind == PerfRecord::Kind::kCallEnter || record.kind == PerfRecord::Kind::kCallReturn;
+  return {record.tid, function ? record.number : int64_t{-1}};
+}
+
+}  // namespace
 
 void CallPairing::Take(const PerfRecord& record, const OnCall& on_call) {
   switch (record.kind) {
     case PerfRecord::Kind::kGapBegin:
       ++open_gaps_;
+      any_gap_ = true;
       unpaired_ += syscalls_.size() + functions_.size();
       syscalls_.clear();
       functions_.clear();
@@ -22,16 +32,20 @@ void CallPairing::Take(const PerfRecord& record, const OnCall& on_call) {
       if (IsOwn(record)) Enter(record);
       return;
     case PerfRecord::Kind::kSyscallExit:
-    case PerfRecord::Kind::kCallReturn:
-      if (IsOwn(record)) Return(record, on_call);
+    case PerfRecord::Kind::kCallReturn: {
+      const bool began_before = BeganBefore(record);
+      if (IsOwn(record) && !began_before) Return(record, on_call);
       return;
+    }
   }
 }
 
+bool CallPairing::BeganBefore(const PerfRecord& record) const {
+  return !any_gap_ && !owners_.contains(GroupOf(record));
+}
+
 bool CallPairing::IsOwn(const PerfRecord& record) {
-  const bool function = record.kind == PerfRecord::Kind::kCallEnter || record.kind == PerfRecord::Kind::kCallReturn;
-  const std::pair key(record.tid, function ? record.number : int64_t{-1});
-  return owners_.try_emplace(key, record.owner).first->second == record.owner;
+  return owners_.try_emplace(GroupOf(record), record.owner).first->second == record.owner;
 }
 
 void CallPairing::Enter(const PerfRecord& record) {
@@ -81,6 +95,7 @@ void CallPairing::Clear() {
   syscalls_.clear();
   functions_.clear();
   open_gaps_ = 0;
+  any_gap_ = false;
 }
 
 }  // namespace plimsoll

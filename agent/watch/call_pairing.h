@@ -56,13 +56,16 @@ class CallPairing {
     for (const auto& [tid, call] : syscalls_) use(tid, call);
   }
 
-  // Entries and returns that belong to no call.
+  // Entries and returns that belong to no call. The returns of calls that had begun before their threads were watched
+  // do not count, unless records were lost since.
   uint64_t unpaired() const { return unpaired_; }
   // Entries of system calls and of functions so far: what the watched processes paid for.
   uint64_t syscall_entries() const { return syscall_entries_; }
   uint64_t function_entries() const { return function_entries_; }
 
  private:
+  // Whether a return is a thread's first record, so that its call had begun before the thread was watched.
+  bool BeganBefore(const PerfRecord& record) const;
   // Whether the record comes from the owner whose records are taken for that thread and function: the first one seen.
   bool IsOwn(const PerfRecord& record);
   void Enter(const PerfRecord& record);
@@ -74,6 +77,7 @@ class CallPairing {
   std::unordered_map<uint32_t, OpenCall> syscalls_;
   std::map<std::pair<uint32_t, int64_t>, OpenCall> functions_;
   int open_gaps_ = 0;
+  bool any_gap_ = false;
   uint64_t unpaired_ = 0;
   uint64_t syscall_entries_ = 0;
   uint64_t function_entries_ = 0;

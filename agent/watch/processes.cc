@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -88,6 +90,11 @@ bool LogDirectory::Holds(const std::string& path, uint64_t inode) const {
   return inode != 0 && found != inodes_.end() && found->second == inode;
 }
 
+bool LogDirectory::CannotBe(const std::string& name) const {
+  return !name.empty() && name.front() == '/' && !absl::StrContains(name, "/../") && !Holds(name, 0) &&
+         !inodes_.contains(BaseName(name)) && !IsQueueManagerLog(name);
+}
+
 void LogDirectory::List() {
   inodes_.clear();
   std::error_code error;
@@ -133,6 +140,25 @@ std::optional<DescriptorFile> ReadDescriptor(uint32_t pid, int fd, LogDirectory&
   file.extent = log.ExtentOf(path);
   if ((info.flags & O_APPEND) == 0) file.position = info.position;
   return file;
+}
+
+std::string ReadText(uint32_t pid, uint64_t address) {
+  std::string text;
+  // Page by page: what follows the text may not be mapped.
+  constexpr uint64_t kPageBytes = 4'096;
+  while (text.size() < kPageBytes) {
+    std::array<char, kPageBytes> part{};
+    iovec local{part.data(), kPageBytes - address % kPageBytes};
+    iovec remote{reinterpret_cast<void*>(address), local.iov_len};
+    const ssize_t got = process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0);
+    if (got <= 0) return "";
+    const std::string_view read(part.data(), static_cast<size_t>(got));
+    const size_t end = read.find('\0');
+    text.append(read.substr(0, end));
+    if (end != std::string_view::npos) return text;
+    address += static_cast<uint64_t>(got);
+  }
+  return "";
 }
 
 absl::StatusOr<std::map<int, DescriptorFile>> ReadDescriptors(uint32_t pid, LogDirectory& log) {

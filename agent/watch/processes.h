@@ -25,6 +25,10 @@ class LogDirectory {
   // Whether the file is the log's. It is if its path lies below the directory, or if the directory had a file of that
   // name and inode when it was last listed: in a container its path is another one.
   bool Holds(const std::string& path, uint64_t inode) const;
+  // Whether a name that a process opens a file by cannot be that of a file of the log: an absolute path that is not
+  // below the directory and does not end like one of its files. Links that lead into the directory by a new name are
+  // not seen.
+  bool CannotBe(const std::string& name) const;
   // Reads the directory. May hang with a hung file system.
   void List();
   // Place of the file as v1::WriteSample has it: the number in an extent's name, else its place in the order of their
@@ -49,6 +53,8 @@ FdInfo ParseFdInfo(const std::string& text);
 
 // One descriptor of a process; nothing where it is closed or cannot be read.
 std::optional<DescriptorFile> ReadDescriptor(uint32_t pid, int fd, LogDirectory& log);
+// The text at an address of a process, up to its first zero; empty where it cannot be read.
+std::string ReadText(uint32_t pid, uint64_t address);
 // All of them. PERMISSION_DENIED names the capability that is missing, NOT_FOUND a process that does not exist.
 absl::StatusOr<std::map<int, DescriptorFile>> ReadDescriptors(uint32_t pid, LogDirectory& log);
 // The open flags of its log files in words, each once.

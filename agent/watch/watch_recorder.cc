@@ -125,7 +125,7 @@ void WatchRecorder::Drain(int64_t now_ns) {
   std::vector<PerfRecord> fresh;
   context_.targets.rings().Drain(fresh);
   if (fresh.empty()) return;
-  for (const PerfRecord& record : fresh) context_.targets.files().LookAt(record);
+  context_.targets.files().LookAt(fresh);
   if (pending_.size() - next_ + fresh.size() > kMostPending) {
     dropped_ += fresh.size();
     PerfRecord border;

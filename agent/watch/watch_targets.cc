@@ -36,6 +36,10 @@ WatchTargets::WatchTargets(const WatchSetup& setup)
             LogDirectory* const log = LogOf(pid);
             return log == nullptr ? std::nullopt : ReadDescriptor(pid, fd, *log);
           },
+          [this](uint32_t pid, uint64_t address) {
+            const LogDirectory* const log = LogOf(pid);
+            return log != nullptr && log->CannotBe(ReadText(pid, address));
+          },
           [] { return SystemClock::Read().value; }) {}
 
 absl::StatusOr<std::unique_ptr<WatchTargets>> WatchTargets::Create(const WatchSetup& setup,

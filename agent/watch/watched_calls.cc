@@ -20,9 +20,9 @@ constexpr CallDescription kWatchedCalls[] = {
     {SYS_pwritev2, "pwritev2", CallEffect::kWriteAt},
     {SYS_fsync, "fsync", CallEffect::kSync},
     {SYS_fdatasync, "fdatasync", CallEffect::kSync},
-    {SYS_openat, "openat", CallEffect::kOpen},
+    {SYS_openat, "openat", CallEffect::kOpen, 1},
 #ifdef SYS_openat2
-    {SYS_openat2, "openat2", CallEffect::kOpen},
+    {SYS_openat2, "openat2", CallEffect::kOpen, 1},
 #endif
 #ifdef SYS_open
     {SYS_open, "open", CallEffect::kOpen},

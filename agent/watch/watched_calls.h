@@ -28,6 +28,8 @@ struct CallDescription {
   int64_t number = 0;
   const char* name = "";
   CallEffect effect = CallEffect::kWrite;
+  // Of kOpen: which argument points to the file's name.
+  uint32_t name_argument = 0;
 };
 
 // Null for a system call that is not followed.

@@ -39,13 +39,27 @@ void WatchedFiles::RemoveProcess(uint32_t pid) {
   std::erase_if(descriptors_, [pid](const auto& entry) { return entry.first.first == pid; });
 }
 
-void WatchedFiles::LookAt(const PerfRecord& record) {
-  if (record.kind != PerfRecord::Kind::kSyscallExit || record.result < 0) return;
+void WatchedFiles::LookAt(std::span<const PerfRecord> records) {
+  // A call's entry may come after its return: they may lie in two rings.
+  for (const PerfRecord& record : records) {
+    const CallDescription* const call =
+        record.kind == PerfRecord::Kind::kSyscallEnter ? DescribeCall(record.number) : nullptr;
+    if (call == nullptr || call->effect != CallEffect::kOpen) continue;
+    names_[record.tid] = record.args[call->name_argument];
+  }
+  for (const PerfRecord& record : records) {
+    if (record.kind == PerfRecord::Kind::kSyscallExit && record.result >= 0) LookAtOpened(record);
+  }
+}
+
+void WatchedFiles::LookAtOpened(const PerfRecord& record) {
   const CallDescription* const call = DescribeCall(record.number);
   if (call == nullptr || call->effect != CallEffect::kOpen) return;
   Looked looked;
   looked.file = look_(record.pid, static_cast<int>(record.result));
   looked.end_ns = now_();
+  const auto name = names_.find(record.tid);
+  looked.names_other = !looked.file && name != names_.end() && names_other_(record.pid, name->second);
   looked_[{record.tid, record.time_ns}] = std::move(looked);
 }
 
@@ -108,7 +122,9 @@ void WatchedFiles::TakeOpen(const CompletedCall& call, int fd, std::span<const P
     return;
   }
   Descriptor descriptor{nullptr, call.end_ns};
-  if (looked && looked.mapped().file && !ChangesBefore(upcoming, call.pid, fd, looked.mapped().end_ns)) {
+  if (looked && looked.mapped().names_other) {
+    descriptor.file = std::make_shared<OpenFile>();
+  } else if (looked && looked.mapped().file && !ChangesBefore(upcoming, call.pid, fd, looked.mapped().end_ns)) {
     descriptor.file = std::make_shared<OpenFile>(OpenFile{*looked.mapped().file});
     // What /proc showed may be after some writes.
     if (descriptor.file->file.position) descriptor.file->file.position = 0;

@@ -48,15 +48,19 @@ class WatchedFiles {
  public:
   // What /proc shows of a descriptor now; nothing where it is closed, or cannot be read.
   using Look = std::function<std::optional<DescriptorFile>(uint32_t pid, int fd)>;
+  // Whether the file name at that address of the process cannot be that of a file of the log.
+  using NamesOther = std::function<bool(uint32_t pid, uint64_t address)>;
   using Now = std::function<int64_t()>;
-  WatchedFiles(Look look, Now now) : look_(std::move(look)), now_(std::move(now)) {}
+  WatchedFiles(Look look, NamesOther names_other, Now now)
+      : look_(std::move(look)), names_other_(std::move(names_other)), now_(std::move(now)) {}
 
   // A process whose descriptors were read from /proc, the first at `from_ns` or later.
   void AddProcess(uint32_t pid, const std::map<int, DescriptorFile>& descriptors, int64_t from_ns);
   void RemoveProcess(uint32_t pid);
 
-  // Takes a record as soon as it is drained: reads /proc for the descriptor that it returned.
-  void LookAt(const PerfRecord& record);
+  // Takes records as soon as they are drained: reads /proc for the descriptors that they returned. Where one is closed
+  // by then, the name that the process passed decides, if it is still there.
+  void LookAt(std::span<const PerfRecord> records);
   // Until when all records must be known before Take may be given the call that this record ends; 0: at once.
   int64_t NeededUntil(const PerfRecord& record) const;
   // Drops what LookAt found for the record, once it was taken.
@@ -81,17 +85,23 @@ class WatchedFiles {
   struct Looked {
     int64_t end_ns = 0;
     std::optional<DescriptorFile> file;
+    // It is closed by now, and was no file of the log.
+    bool names_other = false;
   };
   using Key = std::pair<uint32_t, int>;
 
+  void LookAtOpened(const PerfRecord& record);
   void TakeOpen(const CompletedCall& call, int fd, std::span<const PerfRecord> upcoming);
   void TakeEnd(const CallDescription& description, const CompletedCall& call);
   FileAccess TakeAccess(const CallDescription& description, const CompletedCall& call,
                         std::span<const PerfRecord> upcoming);
 
   const Look look_;
+  const NamesOther names_other_;
   const Now now_;
   std::map<Key, Descriptor> descriptors_;
+  // Where the name is of the file that a thread opens.
+  std::map<uint32_t, uint64_t> names_;
   // By thread and time of the record.
   std::map<std::pair<uint32_t, int64_t>, Looked> looked_;
 };
