@@ -200,6 +200,7 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
     if (facts.prepared && !facts.prepared->watch().writers().empty()) {
       const v1::WatchedWriter& first = facts.prepared->watch().writers(0);
       CopySharedFields(first, *report.mutable_mount());
+      if (!first.log_dir().empty()) report.mutable_workload()->set_dir(first.log_dir());
       report.mutable_mount()->set_directory(first.log_dir());
       report.mutable_mount()->set_direct(facts.prepared->direct());
       report.mutable_mount()->set_open_flags(facts.prepared->open_flags());

@@ -47,6 +47,10 @@ struct HostFacts {
 
   // It watches a program, and writes nothing.
   bool watches() const { return joined.plan().has_watch(); }
+  // Whether its agent reports stall intervals.
+  bool reports_stalls() const {
+    return (watches() ? joined.plan().watch().stall_ns() : joined.plan().log().stall_ns()) > 0;
+  }
   const v1::WatchPlan& watch_plan() const { return joined.plan().watch().watch(); }
   const std::string& label() const { return joined.label(); }
   const v1::LogWorkload& workload() const { return WorkloadOf(joined.plan()); }

@@ -447,8 +447,7 @@ std::vector<StallEvidence> StallsOfStep::Report(v1::StallsReport& report) {
 
 std::vector<StallEvidence> AddStalls(StepStats& stats, const RunContext& run,
                                      const std::map<uint32_t, double>& cpu_waits, v1::StepReport& report) {
-  const bool wanted =
-      std::ranges::any_of(run.hosts, [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
+  const bool wanted = std::ranges::any_of(run.hosts, [](const auto& host) { return host.second.reports_stalls(); });
   if (!wanted) return {};
   StallsOfStep stalls(stats, run, cpu_waits);
   for (auto& [number, part] : stats.hosts()) {

@@ -15,6 +15,7 @@
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/watched.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -252,6 +253,10 @@ void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
                                                   joined.label(),
                                                   work.workload(),
                                                   {work.queue_managers().begin(), work.queue_managers().end()}});
+    if (!joined.plan().has_watch()) return;
+    for (const std::string& name : WatchedWriterNames(joined.plan().watch().watch())) {
+      hosts_.at(joined.host()).queue_managers.emplace_back().set_name(name);
+    }
   } else if (record.has_step_begin()) {
     // A later one replaces the first: the hosts were armed again.
     const v1::StepBegin& begin = record.step_begin();

@@ -7,7 +7,7 @@
 
   const list = (items) => (items.length === 0 ? format.DASH : plimsoll.listed(items, ','));
   const processes = ({processes: all}) => {
-    const named = all.slice(0, MOST_NAMED).map((one) => one.name + ' ' + one.pid);
+    const named = all.slice(0, MOST_NAMED).map((one) => one.name + '[' + one.pid + ']');
     return list(all.length > named.length ? [...named, all.length - named.length + ' more'] : named);
   };
   const cost = (ns) => (ns > 0 ? format.fixed(ns / 1e3, 2) + ' \u00b5s' : format.DASH);

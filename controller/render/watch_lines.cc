@@ -17,10 +17,10 @@ namespace {
 constexpr uint32_t kIntervalsUnderAHeading = 10;
 // Columns, each with a blank in front.
 constexpr size_t kSecondsColumn = 6;
-constexpr size_t kOperationColumn = 9;
-constexpr size_t kCountsColumn = 9;
-constexpr size_t kTotalsColumn = 11;
-constexpr size_t kLongestColumn = 9;
+constexpr size_t kOperationColumn = 10;
+constexpr size_t kCountsColumn = 8;
+constexpr size_t kTotalsColumn = 10;
+constexpr size_t kLongestColumn = 8;
 constexpr size_t kShortestColumn = 7;
 constexpr size_t kAverageColumn = 7;
 // A run of ten days in lines of a second, all hosts silent but one: more are not held.
@@ -55,7 +55,7 @@ std::string TimeHeadings() {
 }
 
 // "10", "13.25".
-std::string SecondsText(int64_t length_ns) {
+std::string IntervalEnd(int64_t length_ns) {
   std::string text = absl::StrFormat("%.2f", static_cast<double>(length_ns) / static_cast<double>(kNsPerSecond));
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
@@ -64,12 +64,12 @@ std::string SecondsText(int64_t length_ns) {
 
 std::string ProcessesText(const v1::WatchedWriter& writer) {
   if (writer.processes_size() == 1) {
-    return absl::StrCat(SanitizeForTerminal(writer.processes(0).name()), " ", writer.processes(0).pid());
+    return absl::StrCat(SanitizeForTerminal(writer.processes(0).name()), "[", writer.processes(0).pid(), "]");
   }
   return writer.processes().empty() ? "" : absl::StrCat(writer.processes_size(), " processes");
 }
 
-std::string Milliseconds(uint64_t time_ns) {
+std::string MaximumMs(uint64_t time_ns) {
   return FormatFixed(static_cast<double>(time_ns) / static_cast<double>(kNsPerMs), 3);
 }
 
@@ -174,8 +174,9 @@ std::vector<std::string> WatchLines::Complete(bool all) {
     for (const auto& [qm, next] : host.next_interval) covered = std::min(covered, next);
   }
   std::vector<std::string> lines;
-  // Where all hosts are done, the rest comes with the end of the step.
-  while (any && !all && covered != INT64_MAX && (next_row_ + 1) * frames_per_row_ <= covered) {
+  // The last one comes with the end of the step: what was in flight then belongs to it.
+  const int64_t last_row = (duration_ns_ - 1) / interval_ns_;
+  while (any && !all && next_row_ < last_row && (next_row_ + 1) * frames_per_row_ <= covered) {
     std::vector<Sums> sums = std::move(rows_[next_row_]);
     rows_.erase(next_row_);
     AddRow(next_row_++, sums, lines);
@@ -193,7 +194,7 @@ std::vector<std::string> WatchLines::Complete(bool all) {
 }
 
 void WatchLines::AddHeading(std::vector<std::string>& lines) const {
-  const std::string every = absl::StrCat("every ", SecondsText(interval_ns_), " s, in us");
+  const std::string every = absl::StrCat("every ", IntervalEnd(interval_ns_), " s, in us");
   constexpr size_t kInterval =
       kSecondsColumn + kOperationColumn + kCountsColumn + kLongestColumn + kShortestColumn + kAverageColumn;
   lines.push_back(absl::StrCat(PadRight("  " + every, kInterval), " | since the start"));
@@ -211,7 +212,7 @@ void WatchLines::AddRow(int64_t row, std::vector<Sums>& interval, std::vector<st
     const uint64_t before_ns = total_[i].latency.max_ns();
     total_[i].Add(interval[i]);
     const Histogram& total = total_[i].latency;
-    lines.push_back(absl::StrCat(Cell(i == 0 ? SecondsText(end_ns) : "", kSecondsColumn), " ",
+    lines.push_back(absl::StrCat(Cell(i == 0 ? IntervalEnd(end_ns) : "", kSecondsColumn), " ",
                                  PadRight(Shorten(names_[i], kOperationColumn - 1), kOperationColumn - 1),
                                  CountCell(interval[i].latency.count(), kCountsColumn), Times(interval[i].latency),
                                  " |", CountCell(total.count(), kTotalsColumn), Times(total)));
@@ -223,7 +224,7 @@ void WatchLines::AddRow(int64_t row, std::vector<Sums>& interval, std::vector<st
 void WatchLines::AddMaximum(size_t operation, uint64_t before_ns, std::vector<std::string>& lines) const {
   const Sums& total = total_[operation];
   std::string text = absl::StrCat("** Warning ** new maximum of ", names_[operation], ": ",
-                                  Milliseconds(total.latency.max_ns()), " ms, was ", Milliseconds(before_ns), " ms");
+                                  MaximumMs(total.latency.max_ns()), " ms, was ", MaximumMs(before_ns), " ms");
   const std::string where = PlaceOf(total.host, total.qm);
   if (!where.empty()) absl::StrAppend(&text, "; ", where);
   if (total.start_ns != 0) absl::StrAppend(&text, ", ", TimeOf(total.start_ns));
@@ -250,7 +251,7 @@ void WatchLines::AddHistograms(int64_t end_ns, const std::vector<Sums>& interval
     *step.add_distributions() = MakeDistribution(latency);
     step.mutable_distributions(0)->set_kind(v1::SCOPE_KIND_CLUSTER);
     const std::string head =
-        absl::StrCat(TimeOf(measured_start_ns_ + end_ns), "  ", names_[i], writers.empty() ? "" : "  ", writers);
+        absl::StrCat(TimeOf(measured_start_ns_ + end_ns), " ", names_[i], writers.empty() ? "" : ", ", writers);
     lines.emplace_back();
     for (const std::string& line : Wrap(head, kTextWidth)) lines.push_back(line);
     AppendLines(TextHistogram(step, histogram_rows_, names_[i] + "s"), lines);

@@ -41,7 +41,7 @@ class WatchLines {
   struct WatchedHost {
     std::string label;
     std::vector<std::string> writers;
-    // By writer: its processes, as "amqzlaa0 4711" or "5 processes".
+    // By writer: its processes, as "amqzlaa0[4711]" or "5 processes".
     std::vector<std::string> processes;
     // Start of the measured part, in the host's clock.
     int64_t start_ns = 0;
@@ -59,7 +59,7 @@ class WatchLines {
   void AddMaximum(size_t operation, uint64_t before_ns, std::vector<std::string>& lines) const;
   void AddHistograms(int64_t end_ns, const std::vector<Sums>& interval, std::vector<std::string>& lines) const;
   std::string TimeOf(int64_t timeline_ns) const;
-  // "node1/QM1, amqzlaa0 4711".
+  // "node1/QM1, amqzlaa0[4711]".
   std::string PlaceOf(uint32_t host, uint32_t qm) const;
 
   const int64_t interval_ns_;

@@ -23,11 +23,11 @@ namespace {
 constexpr int kMostProcessesNamed = 4;
 constexpr int kMostLinesOfHosts = 12;
 
-// "2 processes: amqzmuc0 4711, amqrmppa 4712".
+// "2 processes: amqzmuc0[4711], amqrmppa[4712]".
 std::string ProcessList(const v1::WatchedWriter& writer) {
   std::vector<std::string> names;
   for (int i = 0; i < std::min(writer.processes_size(), kMostProcessesNamed); ++i) {
-    names.push_back(absl::StrCat(writer.processes(i).name(), " ", writer.processes(i).pid()));
+    names.push_back(absl::StrCat(writer.processes(i).name(), "[", writer.processes(i).pid(), "]"));
   }
   if (writer.processes_size() > kMostProcessesNamed) {
     names.push_back(absl::StrCat(writer.processes_size() - kMostProcessesNamed, " more"));

@@ -46,6 +46,7 @@ inline std::vector<v1::JournalRecord> AsWatch(const SimRun& run, const WatchedRu
       v1::WatchWork& work = *record.mutable_host_joined()->mutable_plan()->mutable_watch();
       *work.mutable_watch() = watched.watch;
       *work.add_steps() = step;
+      work.set_stall_ns(run.stall_ns);
     } else if (record.has_host_prepared()) {
       *record.mutable_host_prepared()->mutable_prepared()->mutable_watch() = watched.prepared;
     } else if (record.has_frames()) {
