@@ -425,6 +425,12 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   }
   AddCriteria(report, out);
   AddMdFigures(report, out);
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.has_group_commit()) {
+      absl::StrAppend(&out, "\n", report.steps_size() > 1 ? absl::StrCat("Step ", step.number(), ": ") : "",
+                      GroupCommitText(report, step), "\n");
+    }
+  }
   if (report.has_mq_log()) {
     // Nothing in it ends the block.
     const std::string text = absl::StrReplaceAll(absl::StrJoin(TextMqLog(report), "\n"), {{"`", "'"}});

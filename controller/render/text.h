@@ -46,6 +46,9 @@ std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
 // "PASS   Results in plimsoll-results/20261120T192011Z-7f3a21", with its line break.
 std::string ResultsLine(const v1::Report& report, const ReportPlace& place);
 
+// What simulated clients made of the log writes of a step that has them, in one sentence.
+std::string GroupCommitText(const v1::Report& report, const v1::StepReport& step);
+
 // Its parts, as lines; empty where there is nothing to show.
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail);
 std::vector<std::string> TextCriteria(const v1::Report& report);

@@ -226,20 +226,6 @@ void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, cons
   AddIndented(text, lines);
 }
 
-// What simulated clients made of the log writes.
-void AddGroupCommit(const v1::Report& report, const v1::StepReport& step, std::vector<std::string>& lines) {
-  if (!step.has_group_commit()) return;
-  const v1::GroupCommitReport& commits = step.group_commit();
-  AddIndented(
-      absl::StrCat("Group commit (simulated): ", FormatRate(commits.commits_per_second()), " commits/s of ",
-                   Counted(step.clients(), "client"), " per queue manager; mean write ",
-                   FormatFixed(commits.mean_write_bytes() / 1000, 1), " KB; ",
-                   commits.has_physical_over_logical() ? FormatFixed(commits.physical_over_logical(), 2) : kDash,
-                   " bytes written for each byte logged (",
-                   LogWriteIntegrityName(report.plan().group_commit().log_write_integrity()), ")"),
-      lines);
-}
-
 // Names the extent of an operation in flight: ", to /mnt/...". Empty if there is no path.
 std::string OnExtent(const v1::TestPlan& plan, const std::string& path) {
   if (path.empty()) return "";
@@ -274,6 +260,16 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
 
 }  // namespace
 
+std::string GroupCommitText(const v1::Report& report, const v1::StepReport& step) {
+  const v1::GroupCommitReport& commits = step.group_commit();
+  return absl::StrCat("Group commit (simulated): ", FormatRate(commits.commits_per_second()), " commits/s of ",
+                      Counted(step.clients(), "client"), " per queue manager; mean write ",
+                      FormatFixed(commits.mean_write_bytes() / 1000, 1), " KB; ",
+                      commits.has_physical_over_logical() ? FormatFixed(commits.physical_over_logical(), 2) : kDash,
+                      " bytes written for each byte logged (",
+                      LogWriteIntegrityName(report.plan().group_commit().log_write_integrity()), ")");
+}
+
 std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step) {
   std::vector<std::string> lines;
   const v1::ScopeReport* cluster = ClusterOf(step);
@@ -294,7 +290,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                     FormatCount(read->throughput().bytes()), " bytes");
   }
   AddIndented(counts, lines);
-  AddGroupCommit(report, step, lines);
+  if (step.has_group_commit()) AddIndented(GroupCommitText(report, step), lines);
   if (cluster->has_slowest() && step.slowest().empty()) {
     AddSlowest(report, cluster->slowest(), MainOperation(report.plan()), lines);
   }
