@@ -93,10 +93,13 @@ int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
-  if (!flags.csv_file.empty() && (HasPlacement(*plan) || plan->has_block_size_mix())) {
+  if (!flags.csv_file.empty() && (HasPlacement(*plan) || plan->has_block_size_mix() || plan->has_group_commit())) {
     return PrintError(line,
                       absl::StrCat("--csv-file: mqldt's columns are for one block size a step, which a ",
-                                   HasPlacement(*plan) ? "placement" : "mix", " does not have; use report.csv"),
+                                   HasPlacement(*plan)        ? "placement"
+                                   : plan->has_group_commit() ? "run with clients"
+                                                              : "mix",
+                                   " does not have; use report.csv"),
                       Exit::kWrong);
   }
   if (!flags.csv_file.empty() && plan->has_sweep()) {

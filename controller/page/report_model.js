@@ -216,7 +216,8 @@ plimsoll.model = (() => {
       const {sweep} = report.plan || {};
       const loads = sweep ? Math.max(sweep.rate_per_second.length, 1) * Math.max(sweep.qm.length, 1) : 1;
       const sizes = report.plan ? report.plan.block_size_bytes.length : 0;
-      const planned = repeat * loads * (report.plan && report.plan.block_size_mix ? 1 : sizes);
+      const oneStep = report.plan && (report.plan.block_size_mix || report.plan.group_commit);
+      const planned = repeat * loads * (oneStep ? 1 : sizes);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
       return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' + loadName(step) + repetition;
     }
