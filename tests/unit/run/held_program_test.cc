@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/units.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
 
@@ -64,10 +66,12 @@ TEST(HeldProgram, ReportsHowItEnded) {
 }
 
 TEST(HeldProgram, IsRefusedWhereItCannotBeExecuted) {
+  const TempDirectory directory;
+  const std::string text = absl::StrCat(directory.path(), "/text");
+  std::ofstream(text) << "no program";
   EXPECT_THAT(HeldProgram::Start({"no-such-program-of-plimsoll"}),
               StatusIs(absl::StatusCode::kNotFound, "is not in PATH"));
-  EXPECT_THAT(HeldProgram::Start({"/etc/hostname"}),
-              StatusIs(absl::StatusCode::kNotFound, "is not an executable file"));
+  EXPECT_THAT(HeldProgram::Start({text}), StatusIs(absl::StatusCode::kNotFound, "is not an executable file"));
   EXPECT_THAT(HeldProgram::Start({"/no/such/program"}), StatusIs(absl::StatusCode::kNotFound, "/no/such"));
 }
 
