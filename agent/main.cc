@@ -40,6 +40,7 @@
 #include "agent/host/target_files.h"
 #include "agent/server/agent_server.h"
 #include "agent/service/agent_service.h"
+#include "agent/watch/watch_work.h"
 #include "agent/work/work.h"
 #include "agent/writer/log_work.h"
 #include "common/clock.h"
@@ -74,6 +75,7 @@ struct AgentFlags {
   uint64_t max_files = 0;
   bool keep_leftovers = false;
   FilePermissions files;
+  bool allow_watch = false;
   bool child = false;
   bool exit_with_stdin = false;
   std::string session_wait = "60s";
@@ -236,7 +238,8 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   options.work = {{v1::HostPlan::kLog, LogWork::Kind(**sandbox, **files)},
                   {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
                   {v1::HostPlan::kCheck, FsckWork::Kind(**sandbox)},
-                  {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")}};
+                  {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")},
+                  {v1::HostPlan::kWatch, WatchWork::Kind(flags.allow_watch)}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }
@@ -316,6 +319,7 @@ int Main(int argc, char** argv) {
       ->expected(1)
       ->take_all()
       ->type_name("PATH");
+  app.add_flag("--allow-watch", flags.allow_watch, "Allow plans to watch processes of this host; reads only");
   AddTlsFlags(app, flags.server.tls);
   app.add_option("--allow", flags.server.allow,
                  "Certificate name of a controller that may use this agent; repeat for several (default: any "

@@ -29,6 +29,31 @@ std::string NameOf(const std::string& path, const std::string& option) {
   return option.empty() ? path : absl::StrCat(option, " ", path);
 }
 
+absl::Status RestInParts(int fd, const std::string& path, size_t max_bytes,
+                         const std::function<void(std::string_view bytes)>& take) {
+  std::array<char, 16384> piece{};
+  size_t all = 0;
+  while (true) {
+    PLIMSOLL_ASSIGN_OR_RETURN(const size_t got, ReadFully(fd, path, piece.data(), piece.size()));
+    all += got;
+    if (all > max_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is larger than ", max_bytes,
+                                                     " bytes, the most that is read of it; pass a smaller file"));
+    }
+    take({piece.data(), got});
+    if (got < piece.size()) return absl::OkStatus();
+  }
+}
+
+// A file to read, which is no directory.
+absl::StatusOr<UniqueFd> OpenFile(const std::string& path, FileKind kind, const std::string& option) {
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd,
+                            kind == FileKind::kRegular ? OpenRegularFile(path, option) : OpenToRead(path, 0, option));
+  struct stat info{};
+  if (fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) return IsADirectory(path, option);
+  return fd;
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenRegularFile(const std::string& path, const std::string& option) {
@@ -54,25 +79,20 @@ absl::StatusOr<size_t> ReadFully(int fd, const std::string& path, void* data, si
 
 absl::StatusOr<std::string> ReadRest(int fd, const std::string& path, size_t max_bytes) {
   std::string text;
-  std::array<char, 16384> piece{};
-  while (true) {
-    PLIMSOLL_ASSIGN_OR_RETURN(const size_t got, ReadFully(fd, path, piece.data(), piece.size()));
-    text.append(piece.data(), got);
-    if (text.size() > max_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " is larger than ", max_bytes,
-                                                     " bytes, the most that is read of it; pass a smaller file"));
-    }
-    if (got < piece.size()) return text;
-  }
+  PLIMSOLL_RETURN_IF_ERROR(RestInParts(fd, path, max_bytes, [&text](std::string_view bytes) { text.append(bytes); }));
+  return text;
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKind kind,
                                      const std::string& option) {
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd,
-                            kind == FileKind::kRegular ? OpenRegularFile(path, option) : OpenToRead(path, 0, option));
-  struct stat info{};
-  if (fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) return IsADirectory(path, option);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, kind, option));
   return ReadRest(fd.get(), NameOf(path, option), max_bytes);
+}
+
+absl::Status ReadInParts(const std::string& path, size_t max_bytes, FileKind kind,
+                         const std::function<void(std::string_view bytes)>& take) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, kind, ""));
+  return RestInParts(fd.get(), path, max_bytes, take);
 }
 
 }  // namespace plimsoll

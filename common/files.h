@@ -1,8 +1,10 @@
-// Reads files that people name: whole, within a limit, and by default regular files alone.
+// Reads files that people name: within a limit, and by default regular files alone.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "common/posix.h"
@@ -28,5 +30,9 @@ absl::StatusOr<std::string> ReadRest(int fd, const std::string& path, size_t max
 // The whole file. INVALID_ARGUMENT for another kind of file, and beyond `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes, FileKind kind = FileKind::kRegular,
                                      const std::string& option = "");
+
+// Passes the file's bytes to `take`, in order and a part at a time. INVALID_ARGUMENT beyond `max_bytes`.
+absl::Status ReadInParts(const std::string& path, size_t max_bytes, FileKind kind,
+                         const std::function<void(std::string_view bytes)>& take);
 
 }  // namespace plimsoll

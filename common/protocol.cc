@@ -169,12 +169,13 @@ constexpr std::array<const char*, 2> kPartNames = {"write_call", "sync"};
 void SetOperations(bool parts, v1::LogStep& step) {
   step.clear_operations();
   const uint32_t reads = step.read_percent();
-  if (reads == 0 && !parts) return;
+  if (reads == 0 && !parts && !step.has_group_commit()) return;
   if (reads < kOnlyReads) AddOperation(kWriteName, v1::OPERATION_UNSPECIFIED, step);
   if (reads < kOnlyReads && parts) {
     for (const char* const name : kPartNames) AddOperation(name, v1::OPERATION_PART, step);
   }
   if (reads > 0) AddOperation(kReadName, v1::OPERATION_READ, step);
+  if (step.has_group_commit()) AddOperation(kCommitName, v1::OPERATION_COMMIT, step);
 }
 
 std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step) {
@@ -183,16 +184,32 @@ std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step) {
   return last;
 }
 
+bool IsCall(const v1::LogStep& step, uint32_t operation) {
+  return operation < static_cast<uint32_t>(step.operations_size()) &&
+         (step.operations(static_cast<int>(operation)).kind() == v1::OPERATION_CALL ||
+          step.operations(static_cast<int>(operation)).kind() == v1::OPERATION_COMMIT);
+}
+
+std::optional<uint32_t> CommitOperationOf(const v1::LogStep& step) {
+  const auto last = static_cast<uint32_t>(std::max(step.operations_size(), 1)) - 1;
+  if (last == kMainOperation || !IsOperation(step, last, kCommitName, v1::OPERATION_COMMIT)) return std::nullopt;
+  return last;
+}
+
 uint32_t KnownOperations(const v1::LogStep& step) {
   uint32_t known = 1;
-  if (!IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED)) return known;
+  if (!IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED) && !IsCall(step, 0)) return known;
   while (known <= kPartNames.size() && IsOperation(step, known, kPartNames[known - 1], v1::OPERATION_PART)) ++known;
+  while (IsCall(step, known)) ++known;
   return IsOperation(step, known, kReadName, v1::OPERATION_READ) ? known + 1 : known;
 }
 
 absl::Status CheckOperations(const v1::LogStep& step) {
   const uint32_t known = KnownOperations(step);
   const std::optional<uint32_t> read = ReadOperationOf(step);
+  if (std::ranges::any_of(step.operations(), [](const auto& one) { return one.kind() == v1::OPERATION_CALL; })) {
+    return absl::InvalidArgumentError("calls are watched, and writers make none");
+  }
   const bool first_known = step.operations().empty() || IsOperation(step, 0, kReadName, v1::OPERATION_READ) ||
                            IsOperation(step, 0, kWriteName, v1::OPERATION_UNSPECIFIED);
   if (!first_known || known < static_cast<uint32_t>(step.operations_size())) {
@@ -208,6 +225,9 @@ absl::Status CheckOperations(const v1::LogStep& step) {
   if (step.read_percent() > 0 && !read) return absl::InvalidArgumentError("a step that reads must measure reads");
   if ((step.read_percent() == kOnlyReads) != (read == kMainOperation)) {
     return absl::InvalidArgumentError("a step whose operations all read measures its reads alone");
+  }
+  if (step.has_group_commit() != CommitOperationOf(step).has_value()) {
+    return absl::InvalidArgumentError("a step with group commit must measure commits, and no other step can");
   }
   return absl::OkStatus();
 }

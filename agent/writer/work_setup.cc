@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "agent/writer/commit_source.h"
 #include "agent/writer/files_setup.h"
 #include "common/block_access.h"
 #include "common/field_rules.h"
@@ -17,6 +18,11 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
+
+// MQ's smallest extent (LogFilePages).
+constexpr uint64_t kLeastCommitPages = 64;
+// What PoissonArrivals takes.
+constexpr double kMostCommitsPerSecond = 1e6;
 
 using Plan = v1::TestPlan;
 
@@ -86,6 +92,7 @@ absl::Status CheckLoad(const v1::LogStep& step, uint32_t writers, int64_t delay_
     PLIMSOLL_RETURN_IF_ERROR(CheckRange(rule, step.rate_per_second()));
     if (step.rate_per_second() > 0 && delay_ns > 0) return Bad("rate and delay exclude one another");
   }
+  if (step.has_group_commit() && delay_ns > 0) return Bad("group_commit and delay exclude one another");
   if (step.has_arrival()) PLIMSOLL_RETURN_IF_ERROR(CheckArrival(step.arrival()));
   if (step.qm() > writers) {
     return Bad(absl::StrCat("a step is for ", step.qm(), " queue managers; the host has ", writers));
@@ -133,10 +140,42 @@ absl::Status CheckQueueManagers(const v1::HostPlan& plan) {
   return absl::OkStatus();
 }
 
+// Checks a step with group commit. Its writes are of whole pages, up to the log buffer.
+absl::Status CheckCommits(const v1::LogStep& step, bool own_loads, uint64_t file_size_bytes) {
+  if (own_loads || step.block_size_bytes() != 0 || !step.size_mix().empty()) {
+    return Bad("a step with group_commit has neither block sizes nor queue managers of a placement");
+  }
+  if (step.read_percent() > 0 || step.random_order() || step.rate_per_second() > 0) {
+    return Bad("a step with group_commit takes neither read_percent, random_order nor rate");
+  }
+  v1::GroupCommit commits = step.group_commit();
+  const bool open_loop = commits.has_client_rate_per_second();
+  if (!open_loop) commits.set_client_rate_per_second(1);
+  PLIMSOLL_RETURN_IF_ERROR(CheckRanges(commits));
+  if (!commits.has_clients() || !commits.has_message_size_bytes() || !commits.has_log_buffer_pages()) {
+    return Bad("group_commit needs clients, message_size and log_buffer_pages");
+  }
+  if (commits.has_think_time_ns() == open_loop) return Bad("group_commit needs think_time or client_rate, not both");
+  if (open_loop && commits.clients() * commits.client_rate_per_second() > kMostCommitsPerSecond) {
+    return Bad("group_commit: clients times client_rate is more than 1,000,000 commits/s");
+  }
+  if (!v1::LogWriteIntegrity_IsValid(commits.log_write_integrity()) ||
+      commits.log_write_integrity() == v1::LOG_WRITE_INTEGRITY_UNSPECIFIED) {
+    return Bad("log_write_integrity must be triplewrite, singlewrite or doublewrite");
+  }
+  // One page of an extent holds copies.
+  if (file_size_bytes < kLeastCommitPages * kLogPageBytes || file_size_bytes == std::numeric_limits<uint64_t>::max()) {
+    return Bad("group_commit needs extents of at least 256k, and no named files");
+  }
+  return absl::OkStatus();
+}
+
 // `own_loads`: the queue managers have block sizes of their own, and rates.
 absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_size_bytes, int64_t frame_interval_ns) {
   PLIMSOLL_RETURN_IF_ERROR(CheckOperations(step));
-  if (!step.size_mix().empty()) {
+  if (step.has_group_commit()) {
+    PLIMSOLL_RETURN_IF_ERROR(CheckCommits(step, own_loads, file_size_bytes));
+  } else if (!step.size_mix().empty()) {
     if (own_loads || step.block_size_bytes() != 0) return Bad("a step has one block size, or block_size_mix");
     PLIMSOLL_RETURN_IF_ERROR(CheckSizeMix(step.size_mix()));
     for (const v1::SizeShare& share : step.size_mix()) {
@@ -170,6 +209,20 @@ absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_si
   return absl::OkStatus();
 }
 
+// The clients of a step with group commit; nothing without.
+std::optional<CommitLoad> CommitsOf(const v1::LogStep& step) {
+  if (!step.has_group_commit()) return std::nullopt;
+  const v1::GroupCommit& commits = step.group_commit();
+  CommitLoad load;
+  load.clients = commits.clients();
+  load.message_bytes = commits.message_size_bytes();
+  load.think_ns = commits.think_time_ns();
+  load.rate_per_second = commits.clients() * commits.client_rate_per_second();
+  load.buffer_pages = commits.log_buffer_pages();
+  load.copies_partial_pages = commits.log_write_integrity() != v1::LOG_WRITE_INTEGRITY_SINGLEWRITE;
+  return load;
+}
+
 // The step with what it does not say of its own taken from the workload. The steps of a plan's list have the same
 // random arrivals, so that they can be compared; each one of a search has its own, so that chance does not repeat
 // itself.
@@ -181,12 +234,15 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           std::move(mix),
           step.duration_ns(),
           step.warmup_ns(),
-          step.has_rate_per_second() ? step.rate_per_second() : setup.workload.rate_per_second(),
+          step.has_group_commit()      ? 0
+          : step.has_rate_per_second() ? step.rate_per_second()
+                                       : setup.workload.rate_per_second(),
           step.has_arrival() ? step.arrival() : setup.workload.arrival(),
           step.qm() > 0 ? step.qm() : setup.workload.qm(),
           SeedOfStep(setup.seed, number, of_search),
           step.random_order(),
           step.read_percent(),
+          CommitsOf(step),
           DownHostOf(step)};
 }
 
@@ -209,7 +265,8 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.placed = plan.log().placed();
   std::vector<v1::LogStep> steps(plan.log().steps().begin(), plan.log().steps().end());
   for (v1::LogStep& step : steps) {
-    if (step.block_size_bytes() == 0 && step.size_mix().empty()) *step.mutable_size_mix() = steps.front().size_mix();
+    const bool sized = step.block_size_bytes() != 0 || step.has_group_commit();
+    if (!sized && step.size_mix().empty()) *step.mutable_size_mix() = steps.front().size_mix();
     if (step.operations().empty()) *step.mutable_operations() = steps.front().operations();
     if (step.operations_size() != steps.front().operations_size()) return Bad(kOneListOfOperations);
     PLIMSOLL_RETURN_IF_ERROR(
@@ -233,6 +290,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.parts = plan.log().steps(0).operations_size() > static_cast<int>(kSyncOperation);
   setup.operations = plan.log().steps(0).operations();
   setup.read_operation = ReadOperationOf(plan.log().steps(0)).value_or(kMainOperation);
+  setup.commit_operation = CommitOperationOf(plan.log().steps(0)).value_or(kMainOperation);
   setup.stall_ns = plan.log().stall_ns();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
@@ -263,6 +321,14 @@ absl::Status WorkSetup::Divide(const std::vector<uint64_t>& sizes_bytes) {
   return absl::OkStatus();
 }
 
+namespace {
+
+uint64_t BufferPagesOf(const WorkSetup::Step& step) {
+  return step.commits ? step.commits->buffer_pages : 0;
+}
+
+}  // namespace
+
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
   v1::LogStep spec = add.spec();
   if (spec.operations().empty()) *spec.mutable_operations() = operations;
@@ -273,11 +339,14 @@ absl::Status WorkSetup::Add(const v1::AddStep& add) {
   PLIMSOLL_RETURN_IF_ERROR(CheckNamedFilesStep(workload, spec));
   const Step step = MakeStep(*this, add.step(), spec);
   const auto prepared = std::find_if(steps.begin(), steps.end(), [&step](const Step& known) {
-    return known.block_bytes == step.block_bytes && known.mix == step.mix;
+    return known.block_bytes == step.block_bytes && known.mix == step.mix &&
+           BufferPagesOf(known) == BufferPagesOf(step);
   });
   if (prepared == steps.end() && queue_managers.empty()) {
     return Bad(absl::StrCat("nothing was prepared for blocks of ",
-                            step.mix.empty() ? FormatSize(step.block_bytes) : "this mix",
+                            step.commits       ? "this log buffer"
+                            : step.mix.empty() ? FormatSize(step.block_bytes)
+                                               : "this mix",
                             ": a step that is added has the block sizes of a step of the plan"));
   }
   if (step.read_percent > 0 && !AnyReads()) {
@@ -316,6 +385,9 @@ bool WorkSetup::AnyWrites(uint32_t step) const {
 
 uint64_t WorkSetup::BlockBytesOf(uint32_t step, uint32_t writer) const {
   if (!queue_managers.empty()) return queue_managers[writer - 1].block_size_bytes();
+  if (const auto& commits = steps[step].commits; commits) {
+    return CommitWalk::MostBytes(*commits, ExtentLayout(workload.file_size_bytes(), workload.num_files(), 1));
+  }
   uint64_t largest = steps[step].block_bytes;
   for (const SizeMix::Share& share : steps[step].mix) largest = std::max(largest, share.bytes);
   return largest;
@@ -362,6 +434,8 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
                                   ? ExtentLayout(workload.file_size_bytes(), workload.num_files(), block_bytes)
                                   : ExtentLayout(regions[writer - 1].size_bytes, 1, block_bytes);
   const bool syncs = SyncCallOf(workload.sync()) != SyncCall::kNone;
+  std::optional<CommitLoad> commits = spec.commits;
+  if (commits) commits->key = {spec.seed, host_index, writer};
   return {.epoch = step + 1,
           .layout = layout,
           .mix = steps[step].mix.empty() ? std::nullopt
@@ -370,6 +444,7 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
           .access = is_log ? std::nullopt
                            : std::optional<Access>(std::in_place, spec.random_order, spec.read_percent, read_operation,
                                                    Access::Key{spec.seed, host_index, writer}),
+          .commits = commits,
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),
@@ -390,6 +465,8 @@ TallyParams WorkSetup::TallyOf(uint32_t step, int64_t start_ns, uint32_t writer)
           .base_bytes = regions.empty() ? 0 : regions[writer - 1].offset_bytes,
           .mix = loop.mix,
           .access = loop.access,
+          .commits = loop.commits,
+          .commit_operation = commit_operation,
           .schedule = loop.schedule,
           .trace = trace,
           .measure_parts = loop.measure_parts,
@@ -422,6 +499,7 @@ LogFilesOptions WorkSetup::FilesOf(uint32_t writer) const {
   for (uint32_t step = 0; step < steps.size(); ++step) {
     add(BlockBytesOf(step, writer));
     for (const SizeMix::Share& share : steps[step].mix) add(share.bytes);
+    if (steps[step].commits) add(kLogPageBytes);
   }
   return options;
 }

@@ -30,6 +30,8 @@ struct WorkSetup {
     uint32_t seed = 0;  // of random arrivals, sizes and orders
     bool random_order = false;
     uint32_t read_percent = 0;
+    // Clients whose commits gather into the writes, without a key and the extents, which are a writer's own.
+    std::optional<CommitLoad> commits = std::nullopt;
     // Where queue managers have loads of their own: the host that is down, by its number in the run.
     std::optional<uint32_t> down_host = std::nullopt;
     bool operator==(const Step&) const = default;
@@ -55,6 +57,8 @@ struct WorkSetup {
   bool parts = false;
   // Place of the read in `operations`; kMainOperation also where there is none.
   uint32_t read_operation = 0;
+  // Place of the commit in `operations`; kMainOperation also where there is none.
+  uint32_t commit_operation = 0;
   int64_t stall_ns = 0;  // 0: stalls are not reported
   uint32_t seed = 0;
   uint32_t hosts = 1;
@@ -87,7 +91,7 @@ struct WorkSetup {
   }
   // Bytes that a writer uses: of its extents or of its part of a file.
   uint64_t BytesOfWriter(uint32_t writer) const;
-  // Size of a writer's blocks in a step, or the largest of them.
+  // Size of a writer's blocks in a step, or the largest of them: with group commit, of the largest write.
   uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
   // When a writer's writes are due in a step that starts at `start_ns`; absent in a closed loop. `writer` from 1.
   std::optional<RateSchedule> ScheduleOf(uint32_t step, int64_t start_ns, uint32_t writer) const;

@@ -9,6 +9,7 @@
 
 #include "agent/writer/access_order.h"
 #include "agent/writer/block_source.h"
+#include "agent/writer/commit_source.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/log_source.h"
 #include "agent/writer/rate_schedule.h"
@@ -24,6 +25,9 @@ struct WriteLoopParams {
   std::optional<SizeMix> mix = std::nullopt;
   // Reads, random order, a pass and pauses; absent for a log.
   std::optional<Access> access = std::nullopt;
+  // Clients whose commits gather into the writes, in place of blocks; the layout's block is the largest write. Excludes
+  // a mix, `access`, a first block, a schedule and pauses.
+  std::optional<CommitLoad> commits = std::nullopt;
   // Buffer for reads: the largest block size, aligned for O_DIRECT. Null if the step does not read.
   std::byte* read_buffer = nullptr;
   // Block of the log at which the first write goes: its place and, plus one, its sequence number. A log that another
@@ -65,7 +69,7 @@ struct WriteLoopParams {
 // stores. It takes no lock, allocates nothing, and makes no other system call; only Yield makes some, once a step.
 // measure_parts adds a clock reading, a ring entry and four stores for the sync. A schedule adds, before the first
 // clock reading, the computation of when the write is due (a few nanoseconds, some 50 for random arrivals) and the
-// sleep until then.
+// sleep until then. With `commits`, some 0.2 us for each commit come between two writes.
 template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env);
@@ -202,6 +206,28 @@ void PushSync(int64_t start_ns, int64_t sync_start_ns, int64_t end_ns, WriterSta
     PushWaiting(sync, state, env);
 }
 
+// Counts the commits that a write completed. Only this thread stores the cells.
+inline void CountCommit(const CommitModel::Commit& commit, WriterState::CommitCount& count) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  const uint64_t latency_ns = Sample(commit.arrived_ns, static_cast<uint64_t>(commit.latency_ns)).latency_ns();
+  const uint64_t commits = count.commits.load(kRelaxed);
+  if (commits == 0) count.first_start_ns.store(commit.arrived_ns, kRelaxed);
+  count.commits.store(commits + 1, kRelaxed);
+  count.bytes.store(count.bytes.load(kRelaxed) + commit.bytes, kRelaxed);
+  count.latency_sum_ns.store(count.latency_sum_ns.load(kRelaxed) + latency_ns, kRelaxed);
+  if (latency_ns > count.latency_max_ns.load(kRelaxed)) count.latency_max_ns.store(latency_ns, kRelaxed);
+}
+
+// The blocks of the loop: of a log that is written block by block, or of group commit.
+template <bool kCommits>
+auto MakeLoopSource(const WriteLoopParams& params, BlockSource& source) {
+  if constexpr (kCommits) {
+    return CommitSource(*params.commits, params.layout, params.epoch, params.start_ns, source);
+  } else {
+    return LogSource(params.layout, params.mix, params.access, params.epoch, params.first_block, source);
+  }
+}
+
 inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& control) {
   if (now_ns >= end_ns) return LoopEnd::kRanToEnd;
   if (now_ns >= control.stop_at_ns()) return LoopEnd::kStopped;
@@ -210,11 +236,12 @@ inline LoopEnd WhyNoWriteMayStart(int64_t now_ns, int64_t end_ns, StopControl& c
   return LoopEnd::kLease;
 }
 
-// The loop, with and without reads, random order, a pass and pauses: a log pays nothing for them.
-template <bool kAccess, typename Env>
+// The loop, with and without reads, random order, a pass and pauses, and with and without group commit: a log pays
+// nothing for them.
+template <bool kAccess, bool kCommits, typename Env>
 void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state, Env& env) {
   const int64_t end_ns = params.end_ns;
-  LogSource log(params.layout, params.mix, params.access, params.epoch, params.first_block, source);
+  auto log = MakeLoopSource<kCommits>(params, source);
   Counts counts;
   [[maybe_unused]] MeanPause pause(params.pause_percent);
   int64_t previous_end_ns = params.start_ns;
@@ -222,9 +249,11 @@ void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& s
   int64_t now_ns = 0;
 
   while (true) {
-    const LogSource::Block block = log.Next();
     int64_t due_ns = 0;
+    if constexpr (kCommits) due_ns = log.NextStart();
+    const LogSource::Block block = log.Next();
     bool allowed = true;
+    if constexpr (kCommits) allowed = SleepWhileAllowed(previous_end_ns, std::min(due_ns, end_ns), control, env);
     if (params.schedule) {
       due_ns = params.schedule->DueAt(counts.Completed<kAccess>());
       // Late writes follow back to back. After the last one the writer waits for the step's end.
@@ -281,6 +310,10 @@ void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& s
     state.mark.store(WriterState::kIdle, std::memory_order_release);
 
     previous_end_ns = now_ns;
+    if constexpr (kCommits) {
+      // By the sample's end: the recorder's copy of the model knows no other.
+      log.End(sample.end_ns(), [&state](const CommitModel::Commit& commit) { CountCommit(commit, state.commits); });
+    }
     // On few CPUs the other writers get theirs at once instead of after a time slice.
     if (counts.Completed<kAccess>() == 1) [[unlikely]]
       env.Yield();
@@ -307,10 +340,12 @@ void RunLoop(const WriteLoopParams& params, StopControl& control, BlockSource& s
 template <typename Env>
 void RunWriteLoop(const WriteLoopParams& params, StopControl& control, BlockSource& source, WriterState& state,
                   Env& env) {
-  if (params.access) {
-    write_loop_internal::RunLoop<true>(params, control, source, state, env);
+  if (params.commits) {
+    write_loop_internal::RunLoop<false, true>(params, control, source, state, env);
+  } else if (params.access) {
+    write_loop_internal::RunLoop<true, false>(params, control, source, state, env);
   } else {
-    write_loop_internal::RunLoop<false>(params, control, source, state, env);
+    write_loop_internal::RunLoop<false, false>(params, control, source, state, env);
   }
 }
 

@@ -169,6 +169,17 @@ struct WriterState {
   std::atomic<uint64_t> read_latency_max_ns{0};
   std::atomic<int64_t> read_first_start_ns{0};
 
+  // The writer's own count of the commits that its writes completed, of its own copy of the model, with the guarantees
+  // of its count of writes.
+  struct CommitCount {
+    std::atomic<uint64_t> commits{0};
+    std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> latency_sum_ns{0};
+    std::atomic<uint64_t> latency_max_ns{0};
+    std::atomic<int64_t> first_start_ns{0};
+  };
+  CommitCount commits;
+
   // How the loop ended. Valid when `finished` was seen (acquire); the writer does not touch this object after it.
   LoopEnd end = LoopEnd::kRanToEnd;
   WriteFailure failure;
@@ -182,15 +193,32 @@ struct WriterState {
   // The ring must be drained.
   void Reset() {
     mark.store(kIdle, std::memory_order_relaxed);
-    for (std::atomic<uint64_t>* cell :
-         {&writes, &bytes, &latency_sum_ns, &latency_max_ns, &max_behind_writes, &max_behind_ns, &ring_full_waits,
-          &ring_full_wait_ns, &write_call.latency_sum_ns, &write_call.latency_max_ns, &sync.latency_sum_ns,
-          &sync.latency_max_ns, &reads, &read_bytes, &read_latency_sum_ns, &read_latency_max_ns}) {
+    for (std::atomic<uint64_t>* cell : {&writes,
+                                        &bytes,
+                                        &latency_sum_ns,
+                                        &latency_max_ns,
+                                        &max_behind_writes,
+                                        &max_behind_ns,
+                                        &ring_full_waits,
+                                        &ring_full_wait_ns,
+                                        &write_call.latency_sum_ns,
+                                        &write_call.latency_max_ns,
+                                        &sync.latency_sum_ns,
+                                        &sync.latency_max_ns,
+                                        &reads,
+                                        &read_bytes,
+                                        &read_latency_sum_ns,
+                                        &read_latency_max_ns,
+                                        &commits.commits,
+                                        &commits.bytes,
+                                        &commits.latency_sum_ns,
+                                        &commits.latency_max_ns}) {
       cell->store(0, std::memory_order_relaxed);
     }
     extent.store(0, std::memory_order_relaxed);
     first_start_ns.store(0, std::memory_order_relaxed);
     read_first_start_ns.store(0, std::memory_order_relaxed);
+    commits.first_start_ns.store(0, std::memory_order_relaxed);
     last_end_ns.store(0, std::memory_order_relaxed);
     end = LoopEnd::kRanToEnd;
     failure = {};

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "agent/writer/commit_tally.h"
+
 namespace plimsoll {
 namespace {
 
@@ -39,7 +41,12 @@ WriterTally::WriterTally(const TallyParams& params, WriterState& state, const st
   if (params.access && params.access->read_operation() != kMainOperation) {
     read_.emplace(SizesOf(params.mix), /*parts=*/false);
   }
+  if (params.commits) {
+    commits_ = std::make_unique<CommitTally>(*params.commits, params.layout, params.times.start_ns());
+  }
 }
+
+WriterTally::~WriterTally() = default;
 
 void WriterTally::Poll(int64_t now_ns, RepeatedPtrField<v1::Frame>& frames, int64_t last_end_ns) {
   if (done_) return;
@@ -85,14 +92,17 @@ void WriterTally::CutWhatIsLeft(int64_t now_ns, int64_t last_end_ns, RepeatedPtr
   while (interval_ <= last) Cut(now_ns, std::nullopt, frames);
   // Regular intervals beyond the stop, and the closing one, only where an operation completed in them or there is a
   // stall to report.
-  const bool any = main_.figures().count() > 0 || (read_ && read_->figures().count() > 0);
+  const bool any = main_.figures().count() > 0 || (read_ && read_->figures().count() > 0) ||
+                   (commits_ && commits_->figures().count() > 0);
   if (any || stalls_.unreported()) Cut(now_ns, std::nullopt, frames);
   done_ = true;
 }
 
-// An operation is due when the schedule says so; in a closed loop, when the pause after the previous one ends.
+// An operation is due when the schedule says so; in a closed loop, when the pause after the previous one ends. With
+// group commit, a write is due as soon as commits wait.
 int64_t WriterTally::DueAt(uint64_t number) const {
   if (params_.schedule) return params_.schedule->DueAt(number - 1);
+  if (commits_) return commits_->NextStart();
   return number == 1 ? previous_end_ns_ : previous_end_ns_ + params_.delay_ns + pause_ns_;
 }
 
@@ -111,7 +121,13 @@ void WriterTally::WatchTheEnd() {
 void WriterTally::Take(const Sample& sample) {
   const uint64_t number = ++taken_;
   WholeTally::Taken taken{.sample = sample, .bytes = BytesOf(sample), .due_ns = DueAt(number), .warmup = interval_ < 0};
-  taken.place = places_.Take(taken.bytes);
+  if (commits_) [[unlikely]] {
+    const CommitWalk::Write write = commits_->Take(sample);
+    taken.place = write.place;
+    taken.bytes = write.bytes;
+  } else {
+    taken.place = places_.Take(taken.bytes);
+  }
   // Relaxed: nothing else is read through it.
   taken.traced = params_.trace && sample.end_ns() < stop_trace_at_ns_.load(std::memory_order_relaxed);
   stalls_.Take(number, sample, taken.due_ns);
@@ -208,6 +224,9 @@ void WriterTally::Cut(int64_t now_ns, std::optional<int64_t> next_start_ns, Repe
     set_phase(read_->figures(), read);
     read_->Report(params_.schedule.has_value(), set, read);
   }
+  if (commits_ && (!closing || commits_->figures().count() > 0)) {
+    commits_->Report(AddFrame(commits_->figures(), params_.commit_operation, now_ns, frames));
+  }
   OpenNext();
 }
 
@@ -216,90 +235,6 @@ void WriterTally::OpenNext() {
   interval_end_ns_ = params_.times.EndOf(interval_);
   for (OperationTally& part : parts_) part.Clear();
   between_ns_ = 0;
-}
-
-v1::WriterTotals WriterTally::Totals(int64_t measured_end_ns) const {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  v1::WriterTotals totals;
-  totals.set_qm(params_.qm);
-  totals.set_writes(state_.writes.load(kRelaxed));
-  totals.set_bytes(state_.bytes.load(kRelaxed));
-  totals.set_latency_sum_ns(state_.latency_sum_ns.load(kRelaxed));
-  totals.set_latency_max_ns(state_.latency_max_ns.load(kRelaxed));
-  totals.set_first_start_ns(state_.first_start_ns.load(kRelaxed));
-  totals.set_last_end_ns(state_.last_end_ns.load(kRelaxed));
-  totals.set_ring_full_waits(state_.ring_full_waits.load(kRelaxed));
-  totals.set_ring_full_wait_ns(state_.ring_full_wait_ns.load(kRelaxed));
-  totals.set_max_behind_writes(state_.max_behind_writes.load(kRelaxed));
-  totals.set_max_behind_ns(state_.max_behind_ns.load(kRelaxed));
-  if (params_.schedule) SetNotIssued(measured_end_ns, totals);
-  return totals;
-}
-
-void WriterTally::AddMoreTotals(int64_t measured_end_ns, v1::StepDone& done) const {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  if (read_) {
-    v1::WriterTotals& reads = *done.add_writers();
-    reads.set_qm(params_.qm);
-    reads.set_operation(params_.access->read_operation());
-    reads.set_writes(state_.reads.load(kRelaxed));
-    reads.set_bytes(state_.read_bytes.load(kRelaxed));
-    reads.set_latency_sum_ns(state_.read_latency_sum_ns.load(kRelaxed));
-    reads.set_latency_max_ns(state_.read_latency_max_ns.load(kRelaxed));
-    reads.set_first_start_ns(state_.read_first_start_ns.load(kRelaxed));
-    if (params_.schedule) SetNotIssued(measured_end_ns, reads);
-  }
-  if (!params_.measure_parts) return;
-  for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {
-    const WriterState::PartCount& count = part == kSyncOperation ? state_.sync : state_.write_call;
-    v1::WriterTotals& own = *done.add_writers();
-    own.set_qm(params_.qm);
-    own.set_operation(part);
-    own.set_writes(state_.writes.load(kRelaxed));
-    own.set_latency_sum_ns(count.latency_sum_ns.load(kRelaxed));
-    own.set_latency_max_ns(count.latency_max_ns.load(kRelaxed));
-  }
-}
-
-void WriterTally::SetNotIssued(int64_t measured_end_ns, v1::WriterTotals& totals) const {
-  const RateSchedule& schedule = *params_.schedule;
-  const uint64_t completed =
-      state_.writes.load(std::memory_order_relaxed) + state_.reads.load(std::memory_order_relaxed);
-  // An operation that failed was started.
-  const uint64_t started = completed + (state_.end == LoopEnd::kFailed ? 1 : 0);
-  const uint64_t due_end = schedule.DueBefore(measured_end_ns);
-  const uint64_t due_before = schedule.DueBefore(params_.times.measured_start_ns());
-  const uint64_t first = std::max(started, due_before);
-  const bool main = totals.operation() == kMainOperation;
-  if (main) totals.set_due(due_end - std::min(due_before, due_end));
-  SetNotIssuedOf(main, first, due_end, measured_end_ns, totals);
-  // The first of them would have been started then; the others wait for no longer on the generator's account.
-  int64_t prompt_start_ns = std::max(schedule.DueAt(first), prompt_end_ns_);
-  if (state_.end == LoopEnd::kFailed && state_.failure.start_ns != 0) {
-    // Until the write that failed was over, they waited for the storage.
-    prompt_start_ns =
-        std::max(schedule.DueAt(completed), prompt_end_ns_) + state_.finished_ns - state_.failure.start_ns;
-  }
-  v1::StartDelay& delay = *totals.mutable_start_delay();
-  if (totals.not_issued() == 0) return;
-  delay.set_max_ns(static_cast<uint64_t>(std::max<int64_t>(measured_end_ns - prompt_start_ns, 0)));
-  if (delay.max_ns() > kPromptStartNs) delay.set_late_writes(totals.not_issued());
-}
-
-void WriterTally::SetNotIssuedOf(bool main, uint64_t from, uint64_t to, int64_t measured_end_ns,
-                                 v1::WriterTotals& totals) const {
-  const RateSchedule& schedule = *params_.schedule;
-  if (read_) {
-    const Access& access = *params_.access;
-    const ChosenWrites chosen{[main, &access](uint64_t number) {
-      const uint64_t reads = access.ReadsBelow(number);
-      return main ? number - reads : reads;
-    }};
-    *totals.mutable_not_issued_age() = ChosenNotIssuedAges(schedule, from, to, measured_end_ns, chosen);
-  } else {
-    *totals.mutable_not_issued_age() = NotIssuedAges(schedule, from, to, measured_end_ns);
-  }
-  totals.set_not_issued(totals.not_issued_age().count());
 }
 
 }  // namespace plimsoll

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "agent/writer/access_order.h"
+#include "agent/writer/commit_model.h"
 #include "agent/writer/log_files.h"
 #include "agent/writer/log_source.h"
 #include "agent/writer/operation_tally.h"
@@ -64,6 +66,8 @@ class StepTimes {
   int64_t interval_ns_;
 };
 
+class CommitTally;
+
 // Parameters of one writer's tally in one step.
 struct TallyParams {
   uint32_t step = 0;
@@ -77,6 +81,9 @@ struct TallyParams {
   // See WriteLoopParams.
   std::optional<SizeMix> mix = std::nullopt;
   std::optional<Access> access = std::nullopt;
+  std::optional<CommitLoad> commits = std::nullopt;
+  // Place of the commit in the step's list of operations; with `commits` only.
+  uint32_t commit_operation = kMainOperation;
   uint64_t first_block = 0;
   std::optional<RateSchedule> schedule;
   bool trace = false;
@@ -116,6 +123,7 @@ class WriterTally {
 
   // `state` and `stop_trace_at_ns` must outlive the object.
   WriterTally(const TallyParams& params, WriterState& state, const std::atomic<int64_t>& stop_trace_at_ns);
+  ~WriterTally();
   WriterTally(const WriterTally&) = delete;
   WriterTally& operator=(const WriterTally&) = delete;
 
@@ -141,7 +149,7 @@ class WriterTally {
   // The writer's own counts, once done. `measured_end_ns`: end of the measured time, earlier than planned if the step
   // was stopped.
   v1::WriterTotals Totals(int64_t measured_end_ns) const;
-  // Adds the writer's own counts of the parts of its writes, and of its reads.
+  // Adds the writer's own counts of the parts of its writes, of its reads, and of its clients' commits.
   void AddMoreTotals(int64_t measured_end_ns, v1::StepDone& done) const;
 
  private:
@@ -164,6 +172,7 @@ class WriterTally {
   void CutWhatIsLeft(int64_t now_ns, int64_t last_end_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
   void SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& reported) const;
   bool IsPart(uint32_t operation) const { return operation != kMainOperation && operation <= parts_.size(); }
+  // Without group commit.
   uint64_t BytesOf(const Sample& sample) const {
     return params_.mix ? params_.mix->bytes(sample.size()) : params_.layout.block_bytes();
   }
@@ -198,6 +207,8 @@ class WriterTally {
   WholeTally main_;
   std::vector<OperationTally> parts_;
   std::optional<WholeTally> read_;
+  // The recorder's copy of the model of group commit, and the commits of the open frame; null without group commit.
+  std::unique_ptr<CommitTally> commits_;
   // The sync of the write that comes next.
   Sample sync_;
   int64_t between_ns_ = 0;

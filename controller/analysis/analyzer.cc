@@ -11,7 +11,9 @@
 #include "common/status_macros.h"
 #include "controller/analysis/clock_check.h"
 #include "controller/analysis/kind_analysis.h"
+#include "controller/analysis/mq_log_report.h"
 #include "controller/analysis/verdict_cause.h"
+#include "controller/analysis/watch_report.h"
 #include "controller/analysis/whole_run.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
@@ -201,7 +203,8 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
                                    [&](const auto& host) { return host.second.rate_per_second(asked) > 0; });
     StepShape shape{
         asked.block_size_bytes(), asked.duration_ns(), asked.warmup_ns(), interval_ns_, StallOf(run_->plan()), rated};
-    shape.one_pass = IsOnePass(run_->plan().workload());
+    shape.watched = run_->plan().has_watch();
+    shape.one_pass = shape.watched || IsOnePass(run_->plan().workload());
     if (shape.duration_ns <= 0 || !IsSaneMoment(shape.duration_ns) || !IsSaneMoment(shape.warmup_ns) ||
         shape.measured_intervals() > INT32_MAX || shape.warmup_intervals() > INT32_MAX) {
       return absl::InvalidArgumentError("its step has lengths that no run can have");
@@ -270,6 +273,8 @@ absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
     }
   }
   part.SetDone(done.done().stopped());
+  if (done.done().has_watch())
+    TakeWatchDone(done.done().watch(), run_->plan(), hosts_.at(done.host()), reasons_, notes_);
   step_->Leave(done.host());
   if (rows_) rows_->GivePassed(*step_);
   return absl::OkStatus();
@@ -435,6 +440,8 @@ v1::Report Analyzer::Finish() {
   if (RunKindOf(report.plan()) == RunKind::kPlacement) {
     *report.mutable_placement() = MakePlacementReport(report, run_->steps());
   }
+  if (report.plan().has_mq_log()) *report.mutable_mq_log() = MakeMqLogReport(report);
+  if (report.plan().has_watch()) *report.mutable_watch() = MakeWatchReport(report, hosts_);
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include "common/algorithm.h"
 #include "common/integers.h"
 #include "common/protocol.h"
+#include "controller/report/watched.h"
 #include "controller/timeline/timeline.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
@@ -105,15 +106,19 @@ void CopySharedFields(const google::protobuf::Message& from, google::protobuf::M
 }
 
 uint32_t HostFacts::qms() const {
+  if (watches()) return static_cast<uint32_t>(std::clamp<int>(watch_plan().queue_managers_size(), 1, kMaxQms));
   return std::clamp<uint32_t>(workload().qm(), 1, kMaxQms);
 }
 
 std::vector<std::optional<BlockRange>> HostFacts::Blocks(const v1::LogStep& step) const {
+  if (watches()) return std::vector<std::optional<BlockRange>>(qms(), BlockRange{0, UINT64_MAX});
   const auto& placed = joined.plan().log().queue_managers();
   if (placed.empty()) {
     const uint32_t writers = step.qm() > 0 ? std::min(step.qm(), qms()) : qms();
     BlockRange sizes{step.block_size_bytes(), step.block_size_bytes()};
     if (!step.size_mix().empty()) sizes = {UINT64_MAX, 0};
+    // Of writes and of commits, which have bytes of their own.
+    if (step.has_group_commit()) sizes = {1, UINT64_MAX};
     for (const v1::SizeShare& share : step.size_mix()) {
       sizes = {std::min(sizes.least, share.block_size_bytes()), std::max(sizes.most, share.block_size_bytes())};
     }
@@ -139,6 +144,10 @@ const v1::LogQueueManager* HostFacts::Placed(uint32_t qm) const {
 }
 
 std::string HostFacts::QmName(uint32_t qm) const {
+  if (watches()) {
+    const std::vector<std::string> names = WatchedWriterNames(watch_plan());
+    return qm >= 1 && qm <= names.size() ? names[qm - 1] : "";
+  }
   const v1::LogQueueManager* const placed = Placed(qm);
   return placed == nullptr ? "" : placed->name();
 }
@@ -185,6 +194,19 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   *report.mutable_workload() = facts.workload();
   *report.mutable_queue_managers() = facts.joined.plan().log().queue_managers();
   report.set_storage(facts.storage);
+  if (facts.watches()) {
+    report.mutable_workload()->set_qm(facts.qms());
+    for (uint32_t qm = 1; qm <= facts.qms(); ++qm) report.add_queue_managers()->set_name(facts.QmName(qm));
+    if (facts.prepared && !facts.prepared->watch().writers().empty()) {
+      const v1::WatchedWriter& first = facts.prepared->watch().writers(0);
+      CopySharedFields(first, *report.mutable_mount());
+      if (!first.log_dir().empty()) report.mutable_workload()->set_dir(first.log_dir());
+      report.mutable_mount()->set_directory(first.log_dir());
+      report.mutable_mount()->set_direct(facts.prepared->direct());
+      report.mutable_mount()->set_open_flags(facts.prepared->open_flags());
+    }
+    return report;
+  }
 
   const std::vector<std::string> dirs = DirsUnderTest(facts);
   CopySharedFields(DirectoryOf(facts, dirs.front()), *report.mutable_mount());
@@ -252,6 +274,9 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
       const v1::DirectoryDescription directory = DirectoryOf(facts, facts.workload().dir());
       storage.set_fs_type(directory.fs_type());
       storage.set_fs_source(directory.fs_source());
+      if (facts.watches() && !facts.prepared->watch().writers().empty()) {
+        CopySharedFields(facts.prepared->watch().writers(0), storage);
+      }
     }
     facts.storage = first == place ? static_cast<uint32_t>(storages.size()) : prepared[first]->storage;
     storages[facts.storage - 1].add_hosts(facts.label());

@@ -37,12 +37,21 @@ struct HostFacts {
     v1::HostFault fault;
   };
   std::vector<Fault> faults;
+  // Of a watch: what the agent counted beside the operations.
+  std::optional<v1::WatchDone> watched;
   // From 1; 0: not known.
   uint32_t storage = 0;
   // A host of its storage writes in several directories: what one host shows of the storage may be of another file
   // system than what the others show.
   bool mixed_storage = false;
 
+  // It watches a program, and writes nothing.
+  bool watches() const { return joined.plan().has_watch(); }
+  // Whether its agent reports stall intervals.
+  bool reports_stalls() const {
+    return (watches() ? joined.plan().watch().stall_ns() : joined.plan().log().stall_ns()) > 0;
+  }
+  const v1::WatchPlan& watch_plan() const { return joined.plan().watch().watch(); }
   const std::string& label() const { return joined.label(); }
   const v1::LogWorkload& workload() const { return WorkloadOf(joined.plan()); }
   // Queue managers that the host has.
@@ -58,7 +67,7 @@ struct HostFacts {
   double least_rate_per_second(const v1::LogStep& step) const;
   // In a placement, the queue manager that a writer simulates; else null.
   const v1::LogQueueManager* Placed(uint32_t qm) const;
-  // Its name in a placement; empty: it has none. And "node1/PAYMENTS", or "node1/qm2".
+  // Its name in a placement or a watch; empty: it has none. And "node1/PAYMENTS", or "node1/qm2".
   std::string QmName(uint32_t qm) const;
   std::string WriterName(uint32_t qm) const;
   // Whether its writers start their first writes at moments of their own, with a rate. Plans without it start all
@@ -70,7 +79,7 @@ struct HostFacts {
   bool Measures(const v1::LogStep& step, uint32_t operation) const {
     if (operation == kMainOperation) return true;
     if (operation >= static_cast<uint32_t>(step.operations_size())) return false;
-    return operation == ReadOperationOf(step) || SyncsAfterWrite(workload().sync());
+    return operation == ReadOperationOf(step) || IsCall(step, operation) || SyncsAfterWrite(workload().sync());
   }
   // Whether the writes of a rate start at random.
   bool random_arrivals(const v1::LogStep& step) const { return arrival(step) == v1::ARRIVAL_POISSON; }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
@@ -76,6 +77,8 @@ std::string FormatMetricValue(const MetricInfo& info, double value, const std::s
 
 std::string CountedOperations(const Criterion& criterion, uint32_t read_percent) {
   if (read_percent == kOnlyReads || criterion.operation == kReadName) return "reads";
+  if (IsCallName(criterion.operation)) return "calls";
+  if (criterion.operation == kCommitName) return "commits";
   const bool of_rate = criterion.metric == Metric::kRateAchieved || criterion.metric == Metric::kNotIssued;
   return of_rate && ReadsAndWrites(read_percent) ? "operations" : "writes";
 }
@@ -209,7 +212,7 @@ void Judge::Observe(uint32_t step, uint64_t block_size_bytes, const ScopeFigures
   const auto look = [&](Case& one) {
     const ScopeGetter getter = MetricGetters()[static_cast<size_t>(one.criterion.metric)].of_scope;
     if (getter == nullptr || !LooksAt(one, block_size_bytes) || KindOf(one.criterion.scope) != figures.scope.kind() ||
-        one.criterion.operation != figures.operation) {
+        !absl::EqualsIgnoreCase(one.criterion.operation, figures.operation)) {
       return;
     }
     // Writers without a rate have none to reach.

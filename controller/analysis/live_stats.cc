@@ -363,7 +363,7 @@ LiveSnapshot MakeLiveSnapshot(const v1::RunBegin& run, const StepStats& step, co
   snapshot.response_times = shape.rated;
   snapshot.elapsed_ns = Clamp64(Int128{now_ns} - step.measured_start_ns());
   snapshot.duration_ns = shape.duration_ns;
-  snapshot.one_pass = shape.one_pass;
+  snapshot.one_pass = shape.one_pass && !shape.watched;
   snapshot.warmup_ns = shape.warmup_ns;
   // How many rounds are left is not known.
   for (int later = static_cast<int>(snapshot.step); snapshot.round_steps == 0 && later < run.steps_size(); ++later) {

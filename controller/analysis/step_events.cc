@@ -447,8 +447,7 @@ std::vector<StallEvidence> StallsOfStep::Report(v1::StallsReport& report) {
 
 std::vector<StallEvidence> AddStalls(StepStats& stats, const RunContext& run,
                                      const std::map<uint32_t, double>& cpu_waits, v1::StepReport& report) {
-  const bool wanted =
-      std::ranges::any_of(run.hosts, [](const auto& host) { return host.second.joined.plan().log().stall_ns() > 0; });
+  const bool wanted = std::ranges::any_of(run.hosts, [](const auto& host) { return host.second.reports_stalls(); });
   if (!wanted) return {};
   StallsOfStep stalls(stats, run, cpu_waits);
   for (auto& [number, part] : stats.hosts()) {
@@ -541,7 +540,8 @@ void StepReporter::AddLoad() {
     report = load.Make();
     report.set_host(run_.hosts.at(number).label());
     const std::string who = absl::StrCat(report.host(), ", ", StepName(), ": ");
-    report.set_bottleneck(BottleneckOfHost(number, report));
+    // What a watched program was short of is in its own latencies.
+    if (!stats_.shape().watched) report.set_bottleneck(BottleneckOfHost(number, report));
     if (!report.bottleneck().empty()) {
       run_.notes.Add("bottleneck",
                      absl::StrCat(who, "the load generator may be CPU-bound: ", report.bottleneck(), "."));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "controller/analysis/clock_check.h"
+#include "controller/analysis/commit_report.h"
 #include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/host_facts.h"
@@ -32,10 +33,6 @@ constexpr int64_t kLongOpenWriteNs = 1'000'000'000;
 constexpr char kJournalEnds[] = "the journal ends";
 
 }  // namespace
-
-const char* StepReporter::MainText() const {
-  return stats_.step().read_percent() == kOnlyReads ? " reads" : " writes";
-}
 
 std::string StepReporter::StepName() const {
   return absl::StrCat("step ", stats_.index() + 1);
@@ -93,7 +90,10 @@ void StepReporter::OnScope(const StepScope& scope, const ScopeSums& sums) {
 void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, const StepScope& scope) {
   v1::OperationReport& operation = *report_.mutable_operations(static_cast<int>(scope.operation) - 1);
   if (scope.kind == v1::SCOPE_KIND_QM) {
-    const char* const counted = scope.operation == stats_.read_operation() ? "reads" : "writes";
+    const char* const counted = scope.operation == stats_.read_operation() ? "reads"
+                                : operation.name() == kCommitName          ? "commits"
+                                : scope.operation >= stats_.first_call()   ? "calls"
+                                                                           : "writes";
     if (const std::string difference = scope.writer->Disagreement(counted); !difference.empty()) {
       run_.reasons.Add("totals", absl::StrCat(scope.facts->WriterName(scope.qm), ", ", StepName(), ", ",
                                               operation.name(), ": ", difference, "."));
@@ -118,8 +118,9 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   *report.mutable_latency() = MakeLatencyReport(sums.latency);
   report.set_warmup_count(sums.counts.warmup_writes());
   v1::ScopeReport judged;
-  if (scope.operation == stats_.read_operation()) {
-    if (scope.kind == v1::SCOPE_KIND_CLUSTER) reads_series_.Merge(sums.series);
+  if (!stats_.IsPart(scope.operation)) {
+    const bool reads = scope.operation == stats_.read_operation();
+    if (reads && scope.kind == v1::SCOPE_KIND_CLUSTER) reads_series_.Merge(sums.series);
     judged = MakeScopeReport(sums, WholeSecondsIn(sums.whole_ns));
     v1::OperationThroughputReport& throughput = *report.mutable_throughput();
     throughput.set_count(judged.writes());
@@ -180,6 +181,7 @@ v1::StepReport StepReporter::Make() {
   CheckClocks();
   const ScopeSums cluster = stats_.AddUp(run_.hosts, run_.judge.rules(), StepPhase::kOver, *this);
   report_.set_measured_ns(cluster.measured_ns);
+  AddGroupCommit(report_);
   // The limit of a pass is not its length.
   if (shape.one_pass) report_.set_duration_ns(cluster.measured_ns);
   AddSlowest(stats_, run_, report_);
@@ -196,6 +198,7 @@ void StepReporter::SetChanges() {
   const v1::LogStep& step = stats_.step();
   if (step.has_rate_per_second()) report_.set_rate_per_second(step.rate_per_second());
   if (step.qm() > 0) report_.set_queue_managers(step.qm());
+  if (step.has_group_commit()) report_.set_clients(step.group_commit().clients());
   if (step.has_down_host()) {
     const auto down = run_.hosts.find(step.down_host());
     report_.set_down_host(down == run_.hosts.end() ? absl::StrCat("host number ", step.down_host())
@@ -297,11 +300,13 @@ void StepReporter::CheckWriter(uint32_t host, const HostFacts& facts, uint32_t q
                                const ScopeSums& sums) {
   const std::string who = absl::StrCat(facts.WriterName(qm), ", ", StepName(), ": ");
   const char* const operation = AnyOperation(stats_.step().read_percent());
-  if (const std::string difference = writer.Disagreement(MainText() + 1); !difference.empty()) {
+  if (const std::string difference = writer.Disagreement(MainOperations(stats_.step())); !difference.empty()) {
     run_.reasons.Add("totals", absl::StrCat(who, difference, "."));
   }
   const double accounted = sums.AccountedPercent();
-  if (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent) {
+  // Threads of a watched program may write at the same time.
+  const bool one_by_one = !stats_.shape().watched;
+  if (one_by_one && (accounted < 100 - kAccountedTolerancePercent || accounted > 100 + kAccountedTolerancePercent)) {
     run_.reasons.Add("accounted", absl::StrFormat("%stime in %ss and between them is %.1f %% of the time that passed.",
                                                   who, operation, accounted));
   }
@@ -568,15 +573,16 @@ void StepReporter::AddFairness() {
   // Queue managers of a placement have loads of their own: a difference between them is not unfair.
   const bool placed = std::any_of(run_.hosts.begin(), run_.hosts.end(),
                                   [](const auto& host) { return host.second.Placed(1) != nullptr; });
-  // Nothing was shared out where nothing was written.
-  if (qms.size() < 2 || placed || *std::max_element(qms.begin(), qms.end()) <= 0) return;
+  // Nothing was shared out where nothing was written; watched programs have loads of their own, too.
+  if (qms.size() < 2 || placed || stats_.shape().watched || *std::max_element(qms.begin(), qms.end()) <= 0) return;
   report_.mutable_fairness()->set_hosts(JainIndex(hosts));
   report_.mutable_fairness()->set_queue_managers(JainIndex(qms));
 }
 
 void StepReporter::AddTrend(const ScopeSums& cluster) {
   // In a pass, threads end one by one.
-  if (!cluster_rows_reported_ || stats_.shape().one_pass) return;
+  const bool whole = stats_.shape().watched && cluster.measured_ns >= stats_.shape().duration_ns;
+  if (!cluster_rows_reported_ || (stats_.shape().one_pass && !whole)) return;
   SecondSeries series;
   series.Merge(cluster.series);
   series.Merge(reads_series_);
@@ -584,7 +590,7 @@ void StepReporter::AddTrend(const ScopeSums& cluster) {
   if (!trend) return;
   *report_.mutable_trend() = *trend;
   const std::string note = UnsettledNote(*trend, HostsWereTroubled());
-  if (!note.empty()) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
+  if (!note.empty() && !stats_.shape().watched) run_.notes.Add("unsettled", absl::StrCat(StepName(), ": ", note));
 }
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 #include "controller/analysis/scope_sums.h"
 #include "controller/analysis/seconds.h"
 #include "controller/analysis/step_stats.h"
+#include "controller/report/main_operation.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -132,7 +133,7 @@ class StepReporter : private ScopeVisitor {
   uint32_t RowsFor(const ScopeSums& sums) const;
   std::string StepName() const;
   // What the step's main figures are about, with a space before it: " writes" or " reads".
-  const char* MainText() const;
+  std::string MainText() const { return " " + MainOperations(stats_.step()); }
 
   StepStats& stats_;
   const RunContext& run_;

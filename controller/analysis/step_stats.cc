@@ -7,6 +7,7 @@
 #include "common/protocol.h"
 #include "common/status_macros.h"
 #include "controller/analysis/cpu_wait.h"
+#include "controller/analysis/watch_report.h"
 
 namespace plimsoll {
 
@@ -15,7 +16,7 @@ WriterStats* HostStep::Writer(uint32_t qm, uint32_t operation) {
   std::unique_ptr<WriterStats>& writer = writers_[operation][qm - 1];
   if (!writer) {
     // The part of a write has neither bytes nor a schedule of its own.
-    const bool whole = operation == kMainOperation || operation == read_;
+    const bool whole = operation == kMainOperation || operation == read_ || operation >= first_call_;
     StepShape own = shape_;
     own.rated = own.rated && whole;
     writer = std::make_unique<WriterStats>(own, whole ? *blocks_[qm - 1] : BlockRange());
@@ -174,7 +175,8 @@ MeasuredPart StepStats::MeasuredPartOf(uint32_t host, const HostFacts& facts, co
   measured.start_ns = HostMeasuredStartNs(host);
   if (!part.done()) {
     measured.measured_ns = part.covered_ns();
-  } else if (part.stopped().empty() && !shape_.one_pass) {
+  } else if (part.stopped().empty() &&
+             (!shape_.one_pass || (shape_.watched && part.covered_ns() >= shape_.duration_ns))) {
     measured.measured_ns = shape_.duration_ns;
   } else {
     for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
@@ -217,9 +219,10 @@ std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const Ho
 ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const HostStep& part, uint32_t rules,
                                StepPhase phase, bool any_rate, uint32_t operation, ScopeVisitor& visitor) const {
   const bool is_main = operation == kMainOperation;
-  const bool is_part = !is_main && operation != read_operation();
+  const bool is_part = IsPart(operation);
   const bool mixed = read_operation() != kMainOperation;
   const MeasuredPart measured = MeasuredPartOf(host, facts, part, phase);
+  const bool bounds = !WatchDoubts(facts).empty();
   ScopeSums all;
   all.measured_ns = measured.measured_ns;
   all.whole_ns = measured.measured_ns;
@@ -267,6 +270,7 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
       const auto open = OpenWriteOf(facts, part, qm);
       if (open) sums.in_flight_ages_ns.push_back(is_main && !mixed ? open->age_ns : 0);
     }
+    if (bounds) sums.missing_writes = UINT64_MAX;
     sums.lost = all.lost;
     sums.generator_bound = all.generator_bound;
     sums.cpu_wait_ns = allowed_ns.value_or(0);
@@ -366,7 +370,7 @@ HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
     return PerTime(percentiles[TimeKind::kService].SinksOf(host), percentiles[TimeKind::kResponse].SinksOf(host));
   };
   return hosts_
-      .try_emplace(host, shape_, facts.Blocks(step_), operations(), read_operation(), sinks(percentiles_),
+      .try_emplace(host, shape_, facts.Blocks(step_), operations(), read_operation(), first_call(), sinks(percentiles_),
                    sinks(warmup_percentiles_), stall_budget_)
       .first->second;
 }

@@ -24,9 +24,11 @@ class HostStep {
  public:
   // `blocks`: its writers by number, with the sizes of their blocks, or nothing where they are silent by plan.
   // `operations`: their number in the step. `read`: place of the read beside the writes, kMainOperation if there is
-  // none. `warmup_sinks`: where the seconds of the warm-up go.
+  // none. `first_call`: place of the first watched call; all that follow are calls. `warmup_sinks`: where the seconds
+  // of the warm-up go.
   HostStep(const StepShape& shape, std::vector<std::optional<BlockRange>> blocks, uint32_t operations, uint32_t read,
-           const PerTime<PercentileSinks>& sinks, const PerTime<PercentileSinks>& warmup_sinks, StallBudget& stalls)
+           uint32_t first_call, const PerTime<PercentileSinks>& sinks, const PerTime<PercentileSinks>& warmup_sinks,
+           StallBudget& stalls)
       : shape_(shape),
         percentiles_{HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kService]),
                      HostPercentiles(static_cast<uint32_t>(blocks.size()), sinks[TimeKind::kResponse])},
@@ -35,6 +37,7 @@ class HostStep {
         stalls_(shape, stalls),
         writers_(operations),
         read_(read),
+        first_call_(first_call),
         blocks_(std::move(blocks)) {
     for (auto& writers : writers_) writers.resize(blocks_.size());
   }
@@ -111,6 +114,7 @@ class HostStep {
   // By operation, then by writer.
   std::vector<std::vector<std::unique_ptr<WriterStats>>> writers_;
   uint32_t read_;
+  uint32_t first_call_;
   std::vector<std::optional<BlockRange>> blocks_;
   bool done_ = false;
   std::string stopped_;
@@ -203,6 +207,16 @@ class StepStats {
   uint32_t read_operation() const {
     const uint32_t read = ReadOperationOf(step_).value_or(kMainOperation);
     return read < operations() ? read : kMainOperation;
+  }
+  // Place of the first watched call; operations() if there is none.
+  uint32_t first_call() const {
+    uint32_t first = 0;
+    while (first < operations() && !IsCall(step_, first)) ++first;
+    return first;
+  }
+  // Whether the operation is a part of another one, without a schedule, bytes and a rate of its own.
+  bool IsPart(uint32_t operation) const {
+    return operation != kMainOperation && operation != read_operation() && !IsCall(step_, operation);
   }
   const v1::LogStep& step() const { return step_; }
   const StepShape& shape() const { return shape_; }

@@ -25,6 +25,7 @@ constexpr const char* kOrder[] = {
     "damage",            // of the journal: nothing else is certain
     "journal",           // which ends before the run does
     kClockPaceReason,    // every latency of the step is wrong
+    kBoundsReason,       // something was watched in part only
     "lost",
     "fault",
     kSuspendedReason,

@@ -13,6 +13,8 @@ namespace plimsoll {
 // Kinds of reasons (NoteBook) that the table of their order names.
 inline constexpr char kInterruptedReason[] = "interrupted";
 inline constexpr char kClockPaceReason[] = "pace";
+// Figures of a watch are bounds.
+inline constexpr char kBoundsReason[] = "bounds";
 inline constexpr char kSuspendedReason[] = "suspended";
 
 // A reason for INCONCLUSIVE.

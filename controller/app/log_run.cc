@@ -39,7 +39,8 @@ v1::TestPlan WithSeed(v1::TestPlan plan) {
   const bool arrivals = std::ranges::any_of(
       EffectiveWorkloads(plan), [](const auto& workload) { return workload.arrival() == v1::ARRIVAL_POISSON; });
   const bool operations = plan.access() == v1::ACCESS_RANDOM || ReadsAndWrites(plan.read_percent());
-  if ((arrivals || operations || plan.has_block_size_mix()) && !plan.has_seed()) plan.set_seed(std::random_device()());
+  if ((arrivals || operations || plan.has_block_size_mix() || plan.has_group_commit()) && !plan.has_seed())
+    plan.set_seed(std::random_device()());
   return plan;
 }
 

@@ -112,7 +112,7 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
                                                 : how.interval_ns > 0 ? PlainLines::Of::kPhases
                                                                       : PlainLines::Of::kSteps));
   }
-  if (how.interval_ns > 0) {
+  if (how.interval_ns > 0 && !kind.own_lines) {
     feed_.Add(std::make_shared<IntervalView>(how.interval_ns, [this](const std::string& text) { feed_.Line(text); }));
   }
   for (const auto& view : how.views) feed_.Add(view);

@@ -28,6 +28,8 @@ class PlannedRun {
     // Whether a line is rewritten in place (a terminal), and whether a table takes its place while steps run.
     bool in_place;
     bool table;
+    // It prints lines of its own for each interval, in place of those of a run.
+    bool own_lines = false;
   };
 
   // What is referred to outlives the object. `events` gets the interrupts.

@@ -22,6 +22,7 @@
 #include "controller/journal/results.h"
 #include "controller/live/live_feed.h"
 #include "controller/run/coordinator.h"
+#include "controller/run/held_program.h"
 #include "plimsoll/v1/check_report.pb.h"
 
 namespace plimsoll {
@@ -99,6 +100,8 @@ struct PlanRun {
   const RunInTurn* turn = nullptr;
   // Lines of figures in place of other progress while it measures, one for each interval of this length; 0: none.
   int64_t interval_ns = 0;
+  // Of a watch: rows of the histogram below the lines of each interval; 0: none.
+  uint32_t histogram_rows = 0;
   // Views of the run beside that of the terminal, which shows warnings alone where quiet.
   std::vector<std::shared_ptr<LiveObserver>> views;
   // Called once, with the report and the path of the results, which are written. An error makes the run inconclusive.
@@ -119,6 +122,12 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
 // Runs an HA drill, whose plan has a seed, as RunPlan runs a plan.
 int RunDrill(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
              const RunSurroundings& around);
+
+// Watches what a plan that is checked, with every default, asks for, as RunPlan runs a plan: `how.interval_ns` is the
+// length of the intervals of its lines, and not 0. `program`: the process of the plan's `pid`, which is released when
+// the step starts. Null where it runs already.
+int RunWatch(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
+             const RunSurroundings& around, HeldProgram* program);
 
 // Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
 // A search counts with its budget, rounds until steadiness with the time that they may take, a run that takes turns

@@ -13,6 +13,7 @@ void AddRunCommand(CLI::App& app, CommandLine& line);
 void AddLimitCommand(CLI::App& app, CommandLine& line);
 void AddAcceptCommand(CLI::App& app, CommandLine& line);
 void AddHaCommand(CLI::App& app, CommandLine& line);
+void AddWatchCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
 void AddCompareCommand(CLI::App& app, CommandLine& line);
@@ -33,9 +34,9 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,     AddLimitCommand,   AddAcceptCommand, AddHaCommand,    AddHostsCommand, AddReportCommand,
-    AddCompareCommand, AddAbCommand,      AddExportCommand, AddPlanCommand,  AddCleanCommand, AddFsckCommand,
-    AddTlsCommand,     AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
+    AddRunCommand,    AddLimitCommand,   AddAcceptCommand,  AddHaCommand,     AddWatchCommand, AddHostsCommand,
+    AddReportCommand, AddCompareCommand, AddAbCommand,      AddExportCommand, AddPlanCommand,  AddCleanCommand,
+    AddFsckCommand,   AddTlsCommand,     AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
 };
 
 }  // namespace plimsoll

@@ -25,6 +25,7 @@
 #include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
 #include "controller/compare/step_data.h"
+#include "controller/compare/watched_sides.h"
 #include "controller/journal/results.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -257,6 +258,9 @@ int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine
     return PrintError(line, named, Exit::kWrong);
   }
   if (flags.compare.times != "service") UseResponseTimes(*sides);
+  if (const absl::Status aligned = AlignWithWatched(*sides); !aligned.ok()) {
+    return PrintError(line, aligned, Exit::kWrong);
+  }
   absl::StatusOr<v1::Comparison> comparison = Compare(*sides, *settings);
   if (!comparison.ok()) return PrintError(line, comparison.status(), Exit::kWrong);
   if (!seal_warning.empty()) comparison->add_warnings(seal_warning);

@@ -14,6 +14,7 @@
 #include "controller/cli/command.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
+#include "controller/report/main_operation.h"
 
 namespace plimsoll {
 namespace {
@@ -97,7 +98,7 @@ std::string ReportText(const v1::Report& report, const ViewFlags& view, const Re
   std::string histograms;
   for (const v1::StepReport& step : report.steps()) {
     absl::StrAppend(&histograms, "Step ", step.number(), "\n",
-                    absl::StrJoin(TextHistogram(step, view.histogram_rows, report.plan().read_percent()), "\n"),
+                    absl::StrJoin(TextHistogram(step, view.histogram_rows, MainOperations(report.plan())), "\n"),
                     "\n\n");
   }
   // The verdict and the results stay the last line.

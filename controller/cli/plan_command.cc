@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,30 +37,40 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kMostIniBytes = size_t{1} << 20U;
-// Some 9 MB a day.
-constexpr size_t kMostAmqsruaBytes = size_t{512} << 20U;
+// Some 9 MB a day, and it is read in parts.
+constexpr size_t kMostAmqsruaBytes = size_t{8} << 30U;
 
 struct FromMqFlags {
   std::vector<std::string> qm_ini;
   std::vector<std::string> amqsrua;
   std::string dir;
   std::vector<std::string> qm_dirs;
+  std::string interval;
+  bool sweep = false;
   std::string out;
 };
 
-// What `read` makes of each file that `option` names; reports everything that is wrong in all of them.
-template <typename Read>
-auto ReadEach(const char* option, const std::vector<std::string>& paths, size_t most_bytes, const Read& read,
-              CommandLine& line, bool& good) {
-  std::vector<typename decltype(read("", ""))::value_type> each;
+absl::StatusOr<QmLog> ReadQmIniFile(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path, kMostIniBytes, FileKind::kAny);
+  if (!text.ok()) return WithOption("qm-ini", text.status());
+  return ReadQmIni(*text, path);
+}
+
+absl::StatusOr<LogRecording> ReadAmqsruaFile(const std::string& path) {
+  AmqsruaReader reader(path);
+  const absl::Status read =
+      ReadInParts(path, kMostAmqsruaBytes, FileKind::kAny, [&reader](std::string_view bytes) { reader.Feed(bytes); });
+  if (!read.ok()) return WithOption("amqsrua", read);
+  return reader.Finish();
+}
+
+// What `read` makes of each file; reports everything that is wrong in all of them.
+template <typename Made>
+std::vector<Made> ReadEach(const std::vector<std::string>& paths, absl::StatusOr<Made> (*read)(const std::string& path),
+                           CommandLine& line, bool& good) {
+  std::vector<Made> each;
   for (const std::string& path : paths) {
-    const absl::StatusOr<std::string> text = ReadFile(path, most_bytes, FileKind::kAny);
-    if (!text.ok()) {
-      PrintError(line, WithOption(option, text.status()), Exit::kWrong);
-      good = false;
-      continue;
-    }
-    auto made = read(*text, path);
+    absl::StatusOr<Made> made = read(path);
     if (made.ok()) {
       each.push_back(*std::move(made));
     } else {
@@ -88,11 +99,23 @@ int FromMqMain(const FromMqFlags& flags, CommandLine& line) {
   const absl::StatusOr<MqPlaces> places = ReadPlaces(flags);
   if (!places.ok()) return PrintError(line, places.status(), Exit::kWrong);
   bool good = true;
-  const std::vector<QmLog> logs = ReadEach("qm-ini", flags.qm_ini, kMostIniBytes, ReadQmIni, line, good);
-  const std::vector<LogRecording> recordings =
-      ReadEach("amqsrua", flags.amqsrua, kMostAmqsruaBytes, ReadAmqsrua, line, good);
+  MqLoad load{{}, flags.sweep};
+  if (!flags.interval.empty()) {
+    if (flags.sweep) {
+      return PrintError(
+          line,
+          absl::InvalidArgumentError("--interval and --sweep are both given: a sweep shows all intervals, "
+                                     "leave one of them out"),
+          Exit::kWrong);
+    }
+    const absl::StatusOr<IntervalChoice> interval = ParseIntervalChoice(flags.interval);
+    if (!interval.ok()) return PrintError(line, WithOption("interval", interval.status()), Exit::kWrong);
+    load.interval = *interval;
+  }
+  const std::vector<QmLog> logs = ReadEach(flags.qm_ini, ReadQmIniFile, line, good);
+  const std::vector<LogRecording> recordings = ReadEach(flags.amqsrua, ReadAmqsruaFile, line, good);
   if (!good) return static_cast<int>(Exit::kWrong);
-  const absl::StatusOr<MqPlan> plan = MakeMqPlan(logs, recordings, *places);
+  const absl::StatusOr<MqPlan> plan = MakeMqPlan(logs, recordings, *places, load);
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
   for (const std::string& note : plan->notes) line.err << "note: " << SanitizeForTerminal(note) << '\n';
   if (flags.out.empty()) {
@@ -112,9 +135,16 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-mq", "Make a plan from qm.ini and the output of amqsrua");
   auto flags = std::make_shared<FromMqFlags>();
   AddValue(*command, "--qm-ini", "FILE", flags->qm_ini, "qm.ini of each queue manager; repeat for several")->required();
-  AddValue(*command, "--amqsrua", "FILE", flags->amqsrua,
-           "Output of `amqsrua -m QM -c DISK -t Log` under load: its busiest interval gives block "
-           "size and rate; repeat for several");
+  AddValue(
+      *command, "--amqsrua", "FILE", flags->amqsrua,
+      "Output of `amqsrua -m QM -c DISK -t Log` under load, of days if need be: an interval of it gives block size "
+      "and rate; repeat for several");
+  AddValue(
+      *command, "--interval", "WHICH", flags->interval,
+      "Interval to play, by physical bytes per second: peak (the default), median, a percentile such as p95, or the "
+      "line of its heading");
+  command->add_flag("--sweep", flags->sweep,
+                    "Measure the storage at all of MQ's write sizes instead, and show the intervals over it");
   AddValue(*command, "--dir", "DIR", flags->dir,
            "Directory for all queue managers, in place of each LogPath, which then may be missing");
   AddValue(*command, "--qm-dirs", "LIST", flags->qm_dirs, "Directory for each queue manager, in the order of --qm-ini")
@@ -130,6 +160,13 @@ void AddFromMqCommand(CLI::App& plan, CommandLine& line) {
 // "2 hosts, 8 queue managers, 4 steps, 45s of writing", without a list of steps "2 hosts, 8 queue managers, at
 // most 10m of writing", or of a drill "2 pairs of hosts, 8 queue managers, 10 rounds".
 std::string PlanInBrief(const v1::TestPlan& plan) {
+  if (plan.has_watch()) {
+    const auto managers = static_cast<uint64_t>(plan.watch().queue_managers_size());
+    const auto hosts = static_cast<uint64_t>(plan.hosts_size());
+    return absl::StrCat("a watch of ", managers == 0 ? "a process" : Counted(managers, "queue manager"), " on ",
+                        hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ",
+                        FormatDuration(plan.duration_ns()));
+  }
   if (RunKindOf(plan) == RunKind::kHa) {
     const auto pairs = static_cast<uint64_t>(plan.ha().pairs_size());
     return absl::StrCat(Counted(pairs, "pair"), " of hosts, ", Counted(pairs * plan.workload().qm(), "queue manager"),

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/files.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -30,6 +31,21 @@ CLI::Option* AddTextOption(CLI::App& app, const std::string& names, const std::s
   option->type_size(1)->expected(1);
   if (repeats) option->take_all();
   return option;
+}
+
+// As MQ's own commands have it.
+constexpr char kQueueManagerOption[] = "queue-manager";
+
+// Whether the option of a plan has no meaning for a program that is only watched.
+bool SaysHowToWrite(const FieldDescriptor& field) {
+  static constexpr int kFields[] = {
+      v1::TestPlan::kBlockSizeBytesFieldNumber, v1::TestPlan::kBlockSizeMixFieldNumber,
+      v1::TestPlan::kReadPercentFieldNumber,    v1::TestPlan::kAccessFieldNumber,
+      v1::TestPlan::kRepeatFieldNumber,         v1::TestPlan::kKeepFilesFieldNumber,
+      v1::TestPlan::kSeedFieldNumber,           v1::TestPlan::kSettleNsFieldNumber,
+      v1::TestPlan::kUntilSteadyNsFieldNumber,
+  };
+  return field.containing_type() == v1::TestPlan::descriptor() && absl::c_linear_search(kFields, field.number());
 }
 
 // Addresses are compared with their port.
@@ -57,9 +73,17 @@ PlanFlags::PlanFlags(CLI::App& app, RunKind kind) : kind_(kind) {
   hosts_file_ = AddTextOption(app, "--hosts-file", "File with hosts, one per line, # for comments", false)
                     ->type_name("FILE")
                     ->group("Hosts");
+  if (kind == RunKind::kWatch) {
+    AddFlags(*v1::WatchPlan::descriptor(), "Watch", app);
+    AddFlags(*v1::TestPlan::descriptor(), "Run", app);
+    return;
+  }
   if (kind == RunKind::kAccept) AddFlags(*v1::AcceptPlan::descriptor(), "Acceptance", app);
   if (kind != RunKind::kRun) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
+  if (kind == RunKind::kRun || kind == RunKind::kLimit) {
+    AddFlags(*v1::GroupCommit::descriptor(), "Group commit", app);
+  }
   AddFlags(*v1::TestPlan::descriptor(), "Run", app);
 }
 
@@ -67,6 +91,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
   for (const FieldDescriptor& field : FieldsOf(message)) {
     const v1::FieldRule& rule = RuleOf(field);
     if (rule.flag().empty() || (kind_ == RunKind::kHa && rule.run_only())) continue;
+    if (kind_ == RunKind::kWatch && SaysHowToWrite(field)) continue;
     // The parts of an acceptance write logs.
     if (kind_ == RunKind::kAccept && IsFilesField(field)) continue;
     // Each part of an acceptance removes its files.
@@ -75,6 +100,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
       continue;
     }
     std::string names = "--" + rule.flag();
+    if (rule.flag() == kQueueManagerOption) names = absl::StrCat("-m,", names);
     for (const std::string& alias : rule.alias()) absl::StrAppend(&names, ",--", alias);
     const std::string summary = Summary(field);
     const bool sweeps = kind_ == RunKind::kRun && SweptListOf(field) != nullptr;
@@ -142,7 +168,8 @@ absl::Status CheckPlanKind(const v1::TestPlan& plan, RunKind kind, const std::st
 }
 
 const FieldDescriptor* FindPlanOption(const std::string& name) {
-  for (const Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
+  for (const Descriptor* message :
+       {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor(), v1::GroupCommit::descriptor()}) {
     for (const FieldDescriptor& field : FieldsOf(*message)) {
       const v1::FieldRule& rule = RuleOf(field);
       if (rule.flag().empty()) continue;
@@ -182,7 +209,11 @@ void ReplaceDirectories(const FieldDescriptor& field, v1::TestPlan& plan) {
 
 }  // namespace
 
-absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text, v1::TestPlan& plan) {
+absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& given, v1::TestPlan& plan) {
+  // A share of a CPU may be written with its sign: --max-overhead 1%.
+  const bool of_watch = field.containing_type() == v1::WatchPlan::descriptor();
+  const bool percent = of_watch && KindOf(field) == ValueKind::kNumber;
+  const std::string text(percent ? absl::StripSuffix(given, "%") : given);
   const bool in_workload = field.containing_type() == v1::LogWorkload::descriptor();
   const FieldDescriptor* const section = SectionField(*field.containing_type());
   Message& message = section == nullptr ? plan : *plan.GetReflection()->MutableMessage(&plan, section);
@@ -193,7 +224,11 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& text
                                   ? SetFromText(field, text, message)
                                   : SetWorkloadValues(field, listed ? SplitList(*list, text) : std::vector{text}, plan);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
-  // Of --bsize and --bsize-mix each replaces the other of the plan.
+  // Of --bsize, --bsize-mix and --clients each replaces the others of the plan.
+  if (&field == v1::GroupCommit::descriptor()->FindFieldByNumber(v1::GroupCommit::kClientsFieldNumber)) {
+    plan.clear_block_size_bytes();
+    plan.clear_block_size_mix();
+  }
   if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeMixFieldNumber)) {
     plan.clear_block_size_bytes();
   } else if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeBytesFieldNumber)) {

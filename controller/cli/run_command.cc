@@ -31,23 +31,24 @@ struct RunFlags {
   AccessFlags access;
 };
 
+void MakeAbsolute(const char* option, const char* key, PlanPlaces& places, std::string& dir) {
+  // The check of the plan names the empty one.
+  if (dir.empty()) return;
+  const absl::StatusOr<std::string> absolute = LocalDirectory(dir, option);
+  if (!absolute.ok()) return places.AddProblem(std::string(absolute.status().message()), key);
+  dir = *absolute;
+}
+
 // Where the agent is on this machine a directory may be named from here.
 void MakeDirectoriesAbsolute(v1::LogWorkload& workload, PlanPlaces& places) {
-  const auto make_absolute = [&places](const char* option, const char* key, std::string& dir) {
-    // The check of the plan names the empty one.
-    if (dir.empty()) return;
-    const absl::StatusOr<std::string> absolute = LocalDirectory(dir, option);
-    if (!absolute.ok()) return places.AddProblem(std::string(absolute.status().message()), key);
-    dir = *absolute;
-  };
   // Paths stay as they are written: links in them are for the agent to refuse.
   if (UsesPaths(workload)) {
     const absl::Status found = CheckLocalDirectoriesOf(workload);
     if (!found.ok()) places.AddProblem(std::string(found.message()), "workload.files");
     return;
   }
-  if (workload.has_dir()) make_absolute("--dir", "workload.dir", *workload.mutable_dir());
-  for (std::string& dir : *workload.mutable_qm_dirs()) make_absolute("--qm-dirs", "workload.qm_dirs", dir);
+  if (workload.has_dir()) MakeAbsolute("--dir", "workload.dir", places, *workload.mutable_dir());
+  for (std::string& dir : *workload.mutable_qm_dirs()) MakeAbsolute("--qm-dirs", "workload.qm_dirs", places, dir);
 }
 
 }  // namespace
@@ -65,12 +66,15 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, RunKind kind,
   const bool acceptance = kind == RunKind::kAccept;
   const bool drill = kind == RunKind::kHa;
   if (search || acceptance) plan.mutable_limit();
+  if (kind == RunKind::kWatch) plan.mutable_watch();
   if (acceptance) plan.mutable_accept();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
   places.ForgetChanged(read, plan);
   // The pairs of a drill name its hosts.
   if (!drill && plan.hosts().empty() && !places.IsUnreadable("hosts")) {
     MakeDirectoriesAbsolute(*plan.mutable_workload(), places);
+    if (plan.watch().has_log_dir())
+      MakeAbsolute("--log-dir", "watch.log_dir", places, *plan.mutable_watch()->mutable_log_dir());
   }
   FillDefaults(plan);
   PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, places));
@@ -81,9 +85,12 @@ namespace {
 
 // Why mqldt's columns do not fit the plan; empty: they do.
 std::string CsvFileProblem(const v1::TestPlan& plan) {
-  if (HasPlacement(plan) || plan.has_block_size_mix()) {
+  if (HasPlacement(plan) || plan.has_block_size_mix() || plan.has_group_commit()) {
     return absl::StrCat("mqldt's columns are for one block size a step, which a ",
-                        HasPlacement(plan) ? "placement" : "mix", " does not have; use report.csv");
+                        HasPlacement(plan)        ? "placement"
+                        : plan.has_group_commit() ? "run with clients"
+                                                  : "mix",
+                        " does not have; use report.csv");
   }
   if (plan.has_sweep()) {
     return "mqldt's columns do not show what a list of --rate or --qm gives to a step; leave it out and use "

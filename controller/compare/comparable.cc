@@ -11,12 +11,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/field_rules.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/step_data.h"
+#include "controller/compare/watched_sides.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
@@ -126,6 +126,17 @@ std::vector<RunFact> OptionFacts() {
   return facts;
 }
 
+// Everything that makes the commits of simulated clients, as the plan spells it; "none" without them.
+std::string SimulatedClients(const v1::Report& report) {
+  if (!report.plan().has_group_commit()) return "none";
+  std::vector<std::string> parts;
+  for (const FieldDescriptor& field : FieldsOf(*v1::GroupCommit::descriptor())) {
+    const std::string text = Spelled(report.plan().group_commit(), field);
+    if (!text.empty()) parts.push_back(absl::StrCat("--", RuleOf(field).flag(), " ", text));
+  }
+  return absl::StrJoin(parts, " ");
+}
+
 std::string Sync(const v1::HostReport& host) {
   return host.workload().has_sync() ? EnumName(*v1::SyncMode_descriptor(), host.workload().sync()) : "dsync";
 }
@@ -148,6 +159,8 @@ const std::vector<RunFact>& DecisiveFacts() {
                                    const std::string& mix = report.plan().block_size_mix();
                                    return mix.empty() ? std::string("none") : mix;
                                  })),
+      SetBy({"clients", "message-size", "think-time", "client-rate", "log-buffer-pages", "log-write-integrity"},
+            OfRun("simulated clients (--clients)", "commits make the sizes of the writes", SimulatedClients)),
       SetBy({"read-percent"},
             OfRun("percentage of reads (--read-percent)",
                   "reads and writes take turns, so that each has less time the more the other has", ReadPercent)),
@@ -201,7 +214,7 @@ std::string PartsOfWrites(const v1::Report& report) {
   std::set<std::string> seen;
   for (const v1::StepReport& step : report.steps()) {
     for (const v1::OperationReport& operation : step.operations()) {
-      if (operation.name() == kReadName) continue;
+      if (!IsPartName(operation.name())) continue;
       if (seen.insert(operation.name()).second) names.push_back(operation.name());
     }
   }
@@ -420,39 +433,6 @@ void AddLoadWarnings(const std::vector<SideInput>& sides, const StatedDifference
 
 }  // namespace
 
-std::string SideLabel(size_t index) {
-  std::string label(1, static_cast<char>('A' + index % 26));
-  return index < 26 ? label : SideLabel(index / 26 - 1) + label;
-}
-
-std::string SideLabel(const std::vector<SideInput>& sides, size_t index) {
-  return sides[index].name.empty() ? SideLabel(index) : sides[index].name;
-}
-
-std::string RunLabel(const std::string& side, size_t number) {
-  constexpr size_t kLetters = 2;
-  return absl::StrCat(side, side.size() > kLetters ? " " : "", number);
-}
-
-absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
-  std::set<std::string> options = {"hosts"};
-  for (const google::protobuf::Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
-    for (const FieldDescriptor& field : FieldsOf(*message)) {
-      if (!RuleOf(field).flag().empty()) options.insert(RuleOf(field).flag());
-    }
-  }
-  StatedDifferences stated;
-  for (const auto& part : absl::StrSplit(names, ',')) {
-    const std::string name(absl::StripPrefix(part, "--"));
-    if (options.count(name) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Quoted(name), " is not an option of a plan; the options are ", absl::StrJoin(options, ", ")));
-    }
-    stated.insert(name);
-  }
-  return stated;
-}
-
 absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDifferences& stated) {
   // As many as a plan can have; the work that follows grows with their square.
   constexpr int kMostSteps = 10'000;
@@ -505,7 +485,10 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
   }
   std::vector<std::string> refused;
   std::set<std::string> options;
+  const bool watched = HasWatch(sides);
   for (const RunFact& fact : DecisiveFacts()) {
+    // How a watched program writes is listed, and decides nothing.
+    if (watched && !fact.options.empty()) continue;
     for (const SideInput& side : sides) {
       if (const std::string within = DifferenceIn({side}, fact); !within.empty()) {
         return absl::FailedPreconditionError(
@@ -578,14 +561,18 @@ std::string DifferenceDoubt(const std::vector<SideInput>& sides, size_t side, ui
 std::vector<std::string> ComparisonWarnings(const std::vector<SideInput>& sides, const StatedDifferences& stated) {
   std::vector<std::string> warnings = RunTroubles(sides);
   AddSameRunWarnings(sides, warnings);
-  AddLoadWarnings(sides, stated, warnings);
+  if (!HasWatch(sides)) AddLoadWarnings(sides, stated, warnings);
+  for (std::string& warning : WatchWarnings(sides)) warnings.push_back(std::move(warning));
   AddGeneratorWarnings(sides, warnings);
   return warnings;
 }
 
 std::vector<v1::ComparedDifference> SideDifferences(const std::vector<SideInput>& sides) {
-  std::vector<v1::ComparedDifference> differences;
+  std::vector<v1::ComparedDifference> differences = WatchDifferences(sides);
+  const bool watched = HasWatch(sides);
   for (const RunFact& fact : AllFacts()) {
+    // A watched program has none of the options of a run.
+    if (watched && fact.what.starts_with("--")) continue;
     std::set<std::set<std::string>> different;
     for (const SideInput& side : sides) different.insert(FactOf(side, fact));
     if (different.size() < 2) continue;

@@ -12,6 +12,7 @@
 #include "controller/compare/compare_words.h"
 #include "controller/render/json.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/scopes.h"
 #include "controller/statistics/run_statistics.h"
 
 namespace plimsoll {
@@ -84,7 +85,7 @@ class Comparer {
     for (const uint64_t size : CommonBlockSizes(sides)) {
       tests_of_a_pair += kTestsWithIops;
       for (const std::string& name : CommonOperations(sides, size)) {
-        tests_of_a_pair += name == kReadName ? kTestsWithIops : kTestsOfAPart;
+        tests_of_a_pair += IsPartName(name) ? kTestsOfAPart : kTestsWithIops;
       }
     }
     const size_t tests = tests_of_a_pair * (sides.size() - 1);
@@ -142,9 +143,11 @@ class Comparer {
     }
   }
 
-  // What an operation's figures are about: its name; for the main one (""), "read" where all operations read, else "".
+  // What an operation's figures are about: its name; for the main one (""), "read" where all operations read, the name
+  // of the call where only calls are watched, else "".
   std::string Subject(const std::string& operation) const {
-    return operation.empty() && OnlyReads(plan_) ? kReadName : operation;
+    if (!operation.empty()) return operation;
+    return OnlyReads(plan_) ? kReadName : MainCall(plan_);
   }
 
   // Compares `operation`, or the main one if it is empty. `compared` receives sides and pairs.
@@ -155,6 +158,7 @@ class Comparer {
       SideSteps& side = steps.emplace_back();
       side.label = SideLabel(sides_, i);
       if (Subject(operation) == kReadName) side.noun = kReadName;
+      if (!operation.empty() && operation != kReadName && !IsPartName(operation)) side.noun = "call";
       // Whole runs are compared without looking at their seconds.
       const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
       for (const RunInput& run : sides_[i].runs) {

@@ -15,6 +15,7 @@
 #include "controller/compare/compare.h"
 #include "controller/compare/step_data.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/scopes.h"
 #include "controller/statistics/run_statistics.h"
 
 namespace plimsoll {
@@ -328,17 +329,20 @@ std::string Summary(const v1::PairComparison& pair, const std::string& operation
     }
   }
   const bool reads = operation == kReadName;
+  const bool whole = !operation.empty() && !IsPartName(operation);
+  const std::string operations = whole ? WholeOperations(operation) : "writes";
   std::vector<std::string> sentences;
   if (rate != nullptr) {
     sentences.push_back(absl::StrCat(pair.side(), " completes ", ChangeInWords(rate->ratio()),
                                      rate->ratio() >= 10 ? " as many"
                                      : rate->ratio() > 1 ? " more"
                                                          : " fewer",
-                                     reads ? " reads" : " writes", " per second ",
-                                     rate->ratio() >= 10 ? "as " : "than ", first.label, IntervalInWords(*rate), "."));
+                                     " ", operations, " per second ", rate->ratio() >= 10 ? "as " : "than ",
+                                     first.label, IntervalInWords(*rate), "."));
   }
   const std::string compared = reads               ? "Reads are"
                                : operation.empty() ? "Writes are"
+                               : whole             ? absl::StrCat(operations, " are")
                                                    : absl::StrCat("The ", operation, " is");
   if (!longer.empty()) {
     sentences.push_back(absl::StrCat(compared, " slower on ", pair.side(), ": ", Latencies(longer), "."));
@@ -547,7 +551,10 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
   for (const auto& [name, sizes] : missing) {
     const bool everywhere = sizes.size() == static_cast<size_t>(comparison.block_sizes_size());
     const std::string where = everywhere ? "" : absl::StrCat(" at ", absl::StrJoin(sizes, " and "));
-    if (name == kReadName) {
+    if (!IsPartName(name) && name != kReadName) {
+      limits.push_back(
+          absl::StrCat(WholeOperations(name), " are not compared", where, ", because not every run measured them."));
+    } else if (name == kReadName) {
       limits.push_back(absl::StrCat("Reads are not compared", where, ", because not every run measured them."));
     } else {
       parts.push_back(name + where);
@@ -567,7 +574,8 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
   bool any_reads = false;
   for (const v1::BlockSizeComparison& block_size : comparison.block_sizes()) {
     for (const v1::OperationComparison& operation : block_size.operations()) {
-      (operation.name() == kReadName ? any_reads : any_parts) = true;
+      any_reads = any_reads || operation.name() == kReadName;
+      any_parts = any_parts || IsPartName(operation.name());
     }
   }
   const v1::TestPlan& plan = sides.front().runs.front().report.plan();

@@ -10,6 +10,7 @@
 #include "common/histogram.h"
 #include "common/protocol.h"
 #include "common/units.h"
+#include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -56,7 +57,7 @@ const v1::OperationReport* FindOperation(const v1::StepReport& step, const std::
   const v1::OperationScopeReport* cluster = ClusterOf(found->scopes());
   const v1::ScopeReport* writes = ClusterOf(step);
   if (cluster == nullptr || writes == nullptr || cluster->latency().count() == 0) return nullptr;
-  if (name == kReadName) return cluster->has_throughput() ? &*found : nullptr;
+  if (!IsPartName(name)) return cluster->has_throughput() ? &*found : nullptr;
   const uint64_t count = cluster->latency().count();
   const bool of_each = count >= writes->writes() && count - writes->writes() <= writes->closing().writes();
   return of_each ? &*found : nullptr;
@@ -313,7 +314,7 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
     if (operation.empty()) break;
     step = &of_operation.emplace_back(WithTimesOf(*FindOperation(*step, operation), *step));
   }
-  const bool is_part = !operation.empty() && operation != kReadName;
+  const bool is_part = IsPartName(operation);
   StepData data;
   SetFigures(steps, data.figures);
   if (is_part) {
@@ -323,8 +324,8 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
   data.seconds = MakeSeconds(steps, histograms);
   if (!operation.empty()) {
     data.seconds.histograms.reset();
-    data.seconds.no_histograms =
-        absl::StrCat("reports have no distributions of ", is_part ? "a part" : "reads", " by second");
+    data.seconds.no_histograms = absl::StrCat("reports have no distributions of ",
+                                              is_part ? "a part" : WholeOperations(operation), " by second");
   }
   data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
   data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));

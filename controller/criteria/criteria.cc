@@ -199,8 +199,9 @@ constexpr double kMaxNumber = 9'007'199'254'740'992.0;
 
 constexpr std::array<const char*, 5> kComparisons = {"<", "<=", ">", ">=", "=="};
 constexpr char kServicePrefix[] = "service_";
-// Operations that a metric can name in place of the write, as SetOperations does.
-constexpr std::array<const char*, 3> kOperations = {"sync", "write_call", kReadName};
+// Operations that a metric can name in place of the write: as SetOperations does, and MQ's calls.
+constexpr std::array<const char*, 9> kOperations = {"sync",   "write_call", kReadName, kCommitName, "mqput",
+                                                    "mqput1", "mqget",      "mqcmit",  "mqback"};
 constexpr char kClassPrefix[] = "STALL_CLASS_";
 
 // Words for classes that users think in, beside the classes' own names.
@@ -294,7 +295,9 @@ absl::Status SetMetric(const std::string& text, std::string name, Criterion& cri
   if (is_percentile && !stall_class) return SetPercentile(text, of_latency, criterion);
   for (const MetricInfo& info : Metrics()) {
     const bool is_throughput = info.metric == Metric::kWritesPerSecond || info.metric == Metric::kBytesPerSecond;
-    const bool of_operation = info.has_service_time || (criterion.operation == kReadName && is_throughput);
+    const bool has_rate =
+        criterion.operation == kReadName || criterion.operation == kCommitName || IsCallName(criterion.operation);
+    const bool of_operation = info.has_service_time || (has_rate && is_throughput);
     const std::string& wanted = of_operation ? of_latency : name;
     if (wanted.empty() || info.metric == Metric::kPercentile || (wanted != info.name && wanted != info.alias)) continue;
     criterion.metric = info.metric;
@@ -439,6 +442,10 @@ std::optional<Comparison> FindComparison(const std::string& text, size_t& begin)
 }
 
 }  // namespace
+
+bool IsCallName(const std::string& operation) {
+  return operation.starts_with("mq");
+}
 
 std::string StallClassNames() {
   std::string names;

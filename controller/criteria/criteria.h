@@ -2,7 +2,7 @@
 //
 //   criterion  = metric [ "[" stall class "]" ] { "@" where } comparison limit
 //   metric     = a name of the list below; for a latency also "service_" and the name, or the name of a write's part
-//                (sync fdatasync), an underscore and the name: sync_p99, write_call_max
+//                (sync fdatasync), of a read or of a watched call, an underscore and the name: sync_p99, mqput_max
 //   where      = "cluster" | "storage" | "host" | "qm" | a block size | a stall class
 //   comparison = "<" | "<=" | ">" | ">=" | "==" | ":"
 //   limit      = what the metric's unit asks for: a time with its unit, a number, a number of percent, yes or no
@@ -112,8 +112,8 @@ struct Criterion {
   double percentile = 0;
   // A latency: the service time is meant, not the response time.
   bool service_time = false;
-  // A latency, or the throughput of reads: the operation that is meant, "sync", "write_call" or "read"
-  // (LogStep.operations); empty: the write, or the read where all operations read.
+  // A latency, or the throughput of reads and calls: the operation that is meant, "sync", "write_call", "read" or a
+  // call in lower case (LogStep.operations); empty: the main operation.
   std::string operation = {};
   // For metrics of stalls: the class that counts; unspecified: all of them.
   v1::StallClass stall_class = v1::STALL_CLASS_UNSPECIFIED;
@@ -133,6 +133,9 @@ absl::StatusOr<Criterion> ParseCriterion(const std::string& text);
 
 // The spelling that ParseCriterion reads back to the same criterion: "p99@host<10ms".
 std::string FormatCriterion(const Criterion& criterion);
+
+// Whether an operation of a criterion is a call of a watched program: "mqput".
+bool IsCallName(const std::string& operation);
 
 // Whether `value`, in the metric's unit, fulfils the criterion.
 bool Fulfils(const Criterion& criterion, double value);

@@ -15,6 +15,7 @@
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/watched.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -161,7 +162,8 @@ absl::Status Compare(const Figures& figures, const v1::Frame& frame, const char*
 }
 
 bool MeasuresParts(const v1::LogStep& step) {
-  return step.operations_size() > static_cast<int>(kSyncOperation);
+  return step.operations_size() > static_cast<int>(kSyncOperation) &&
+         step.operations(kSyncOperation).kind() == v1::OPERATION_PART;
 }
 
 // Number of the first write of a block of a frame that has writes in no block; 0: not known.
@@ -263,6 +265,11 @@ void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
     IndexedHost host{joined.host(), joined.label(), joined.plan().log()};
     host.largest_block_bytes = LargestBlockOf(host.work);
     host.work.clear_steps();
+    if (joined.plan().has_watch()) {
+      for (const std::string& name : WatchedWriterNames(joined.plan().watch().watch())) {
+        host.work.add_queue_managers()->set_name(name);
+      }
+    }
     hosts_.try_emplace(joined.host(), std::move(host));
   } else if (record.has_step_begin()) {
     // A later one replaces the first: the hosts were armed again.

@@ -38,6 +38,13 @@ const v1::OperationScopeReport* ClusterReads(const v1::StepReport& report) {
   return nullptr;
 }
 
+// What callers felt in a scope: with group commit, how long their commits took.
+const v1::LatencyReport& CallersLatency(const v1::StepReport& report, const v1::ScopeReport& scope) {
+  const v1::OperationReport* const commits = CommitsOf(report);
+  const v1::OperationScopeReport* const own = commits == nullptr ? nullptr : FindScope(*commits, scope);
+  return own == nullptr ? FeltLatency(scope) : own->latency();
+}
+
 void SetLatency(const v1::LatencyReport& latency, v1::LimitLatency& point) {
   point.set_avg_ns(latency.avg_ns());
   point.set_p50_ns(latency.p50_ns());
@@ -134,7 +141,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
   LimitSearch::Options options;
   options.over = limit.over();
-  options.most_load = plan_.workload().qm();
+  options.most_load = OverClients() ? plan_.group_commit().clients() : plan_.workload().qm();
   uint32_t writers = 0;
   uint32_t fewest = UINT32_MAX;
   for (const auto& [number, host] : hosts_) {
@@ -174,7 +181,7 @@ void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame, const std::st
 }
 
 bool LimitAnalysis::IsClosedLoop() const {
-  return plan_.limit().over() == v1::LIMIT_OVER_QM && plan_.workload().rate_per_second() <= 0;
+  return plan_.limit().over() != v1::LIMIT_OVER_RATE && plan_.workload().rate_per_second() <= 0;
 }
 
 void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria,
@@ -186,6 +193,7 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   point.set_step(report.number());
   point.set_purpose(report.purpose());
   point.set_load(over_rate                     ? report.rate_per_second()
+                 : OverClients()               ? report.clients()
                  : report.has_queue_managers() ? report.queue_managers()
                                                : plan_.workload().qm());
   point.set_measured_ns(report.measured_ns());
@@ -194,14 +202,14 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   const v1::ScopeReport* worst = nullptr;
   std::map<std::string, uint32_t> storages_by_label;
   for (const v1::ScopeReport& scope : OfKind(report.scopes(), v1::SCOPE_KIND_HOST)) {
-    const v1::LatencyReport& felt = FeltLatency(scope);
-    step.hosts.push_back({scope.host(), felt, scope.latency(), ""});
+    step.hosts.push_back({scope.host(), FeltLatency(scope), scope.latency(), ""});
     storages_by_label[scope.host()] = scope.storage();
+    const v1::LatencyReport& felt = CallersLatency(report, scope);
     if (!IsKnown(felt, "p99")) continue;
-    if (worst == nullptr || felt.p99_ns() > FeltLatency(*worst).p99_ns()) worst = &scope;
+    if (worst == nullptr || felt.p99_ns() > CallersLatency(report, *worst).p99_ns()) worst = &scope;
   }
   if (worst != nullptr) {
-    SetLatency(FeltLatency(*worst), *point.mutable_worst());
+    SetLatency(CallersLatency(report, *worst), *point.mutable_worst());
     point.set_worst_host(worst->host());
   }
   for (const v1::HostLoadReport& load : report.load()) {
@@ -265,7 +273,7 @@ LimitResult LimitAnalysis::TakeCluster(const v1::StepReport& report, v1::LimitPo
   result.duration_ns = report.duration_ns();
   const v1::ScopeReport* const cluster = ClusterOf(report);
   if (cluster == nullptr) return result;
-  const v1::LatencyReport& felt = FeltLatency(*cluster);
+  const v1::LatencyReport& felt = CallersLatency(report, *cluster);
   point.set_iops(cluster->iops());
   SetLatency(felt, *point.mutable_cluster());
   result.mean_ns = felt.avg_ns();
@@ -282,6 +290,10 @@ LimitResult LimitAnalysis::TakeCluster(const v1::StepReport& report, v1::LimitPo
     const uint32_t percent = plan_.read_percent();
     if (percent >= kWatchedPercent) result.other_median_ns = static_cast<double>(reads.p50_ns());
     if (percent > 100 - kWatchedPercent) result.median_ns = std::exchange(result.other_median_ns, 0.0);
+  }
+  if (const v1::OperationReport* const commits = CommitsOf(report); commits != nullptr) {
+    const v1::OperationScopeReport* const own = FindScope(*commits, *cluster);
+    if (own != nullptr) point.set_iops(own->throughput().iops());
   }
   const auto writers = std::ranges::distance(OfKind(report.scopes(), v1::SCOPE_KIND_QM));
   if (writers > 0) result.rate = point.iops() / static_cast<double>(writers);
@@ -353,6 +365,10 @@ std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
   step.set_random_order(first_step_.random_order());
   if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
     step.set_rate_per_second(next->load);
+  } else if (OverClients()) {
+    *step.mutable_group_commit() = first_step_.group_commit();
+    step.mutable_group_commit()->set_clients(static_cast<uint32_t>(next->load));
+    step.set_block_size_bytes(0);
   } else {
     step.set_qm(static_cast<uint32_t>(next->load));
   }
@@ -405,6 +421,7 @@ std::string LimitAnalysis::LoadText(double load) const {
   if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
     return absl::StrCat(AmountText(load), " ", AnyOperation(plan_.read_percent()), "s/s per queue manager");
   }
+  if (OverClients()) return absl::StrCat(AmountText(load), load == 1 ? " client" : " clients", " per queue manager");
   return absl::StrCat(AmountText(load), load == 1 ? " queue manager per host" : " queue managers per host");
 }
 

@@ -82,6 +82,8 @@ class LimitAnalysis final : public SectionAnalysis {
   const Step* BeforeAt(const Step& step) const;
   // Queue managers have no target rate.
   bool IsClosedLoop() const;
+  // It searches over the clients of each queue manager.
+  bool OverClients() const { return plan_.limit().over() == v1::LIMIT_OVER_CLIENTS; }
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
   // The load without its unit.

@@ -314,7 +314,7 @@ double LimitSearch::knee() const {
     const LimitResult& result = results_[i];
     if (result.load <= 0 || result.mean_ns <= 0) continue;
     ++points;
-    const double total = result.rate * (over_rate() ? 1 : result.load);
+    const double total = result.rate * (options_.over == v1::LIMIT_OVER_QM ? result.load : 1);
     if (const double power = total / result.mean_ns; power > best_power) {
       best_power = power;
       load = result.load;

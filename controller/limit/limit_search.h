@@ -68,7 +68,7 @@ class LimitSearch {
  public:
   struct Options {
     v1::LimitOver over = v1::LIMIT_OVER_RATE;
-    // Highest load of a search over queue managers.
+    // Highest load of a search over queue managers or clients.
     double most_load = 0;
     // Queue managers on all hosts, and on the host with the fewest.
     double writers = 1;

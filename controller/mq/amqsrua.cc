@@ -18,6 +18,7 @@
 #include "common/units.h"
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_text.h"
+#include "controller/mq/text_lines.h"
 
 namespace plimsoll {
 namespace {
@@ -192,17 +193,23 @@ std::optional<size_t> ElementAt(std::string_view text) {
 // left out its blanks.
 std::string WithPlainDashes(const std::string& line) {
   constexpr size_t kLongestDash = 3;
+  // No object and no element has a longer name: so much of the line is looked at on either side of a dash.
+  constexpr size_t kLongestName = 80;
   std::string text;
   size_t copied = 0;
   size_t end = 0;
   for (size_t dash = line.find('-'); dash != std::string::npos; dash = line.find('-', end)) {
     end = std::min(line.find_first_not_of('-', dash), line.size());
     if (end - dash > kLongestDash || (dash > 0 && line.compare(dash - 1, 3, " - ") == 0)) continue;
-    const std::string front = absl::AsciiStrToLower(std::string(Trimmed(line.substr(0, dash))));
-    const std::string rest = absl::AsciiStrToLower(std::string(Trimmed(line.substr(end))));
+    size_t front_end = dash;
+    while (front_end > 0 && line[front_end - 1] == ' ') --front_end;
+    const size_t front_begin = front_end - std::min(front_end, kLongestName);
+    const std::string front = absl::AsciiStrToLower(line.substr(front_begin, front_end - front_begin));
+    const std::string rest =
+        absl::AsciiStrToLower(std::string(Trimmed(std::string_view(line).substr(end, kLongestName))));
     for (const char* const object : {"log file system", "log"}) {
       if (!absl::EndsWith(front, object) || !ElementAt(absl::StrCat(object, " - ", rest)).has_value()) continue;
-      text.append(line, copied, front.size() - copied);
+      text.append(line, copied, front_end - copied);
       text += " - ";
       copied = line.find_first_not_of(' ', end);
       break;
@@ -229,27 +236,37 @@ std::string OfPublications(uint64_t count, uint64_t all) {
   return absl::StrCat(Counted(count, "publication"), " of ", FormatCount(all));
 }
 
-class AmqsruaReader {
- public:
-  explicit AmqsruaReader(const std::string& file_name) : problems_(file_name) { recording_.file = file_name; }
+}  // namespace
 
-  absl::StatusOr<LogRecording> Read(const std::string& bytes) {
-    const std::string text = DecodeText(bytes);
-    if (text.find('\0') != std::string::npos) {
-      problems_.Add(0, absl::StrCat("is not a text file; ", kHowMade));
-      return problems_.ToStatus();
+class AmqsruaReader::Parser {
+ public:
+  explicit Parser(const std::string& file_name) : problems_(file_name), not_text_(file_name) {
+    recording_.file = file_name;
+  }
+
+  void Feed(std::string_view bytes) {
+    if (!lines_.has_nul()) lines_.Feed(bytes);
+  }
+
+  absl::StatusOr<LogRecording> Finish() {
+    const std::string last = lines_.End();
+    if (lines_.has_nul()) {
+      not_text_.Add(0, absl::StrCat("is not a text file; ", kHowMade));
+      return not_text_.ToStatus();
     }
-    std::vector<std::string_view> lines = LinesOf(text);
+    if (lines_.too_long() != 0) {
+      problems_.Add(lines_.too_long(), absl::StrCat("is longer than ", FormatSizeForPeople(TextLines::kLongestLine),
+                                                    ": its line breaks are lost; ", kHowMade));
+    }
     // Digits of its value may be missing, unless a unit follows them.
-    const bool cut = !text.empty() && text.back() != '\n' && !lines.empty() && !HasUnit(lines.back());
-    if (cut) lines.pop_back();
-    for (size_t i = 0; i < lines.size(); ++i) ReadLine(i + 1, lines[i]);
+    const bool cut = !last.empty() && !HasUnit(last);
+    if (!last.empty() && !cut) ReadLine(++line_, last);
     EndPublication();
     line_notes_ = recording_.notes.size();
     if (cut) recording_.notes.emplace_back("the last line has no line break and was left out: it may have been cut");
-    Finish();
+    AddNotes();
     if (!problems_.empty()) return problems_.ToStatus();
-    return recording_;
+    return std::move(recording_);
   }
 
  private:
@@ -474,11 +491,17 @@ class AmqsruaReader {
     if (bytes.value_or(0) == 0) return;
     ++recording_.with_writes;
     if (now_.value(LogElement::kWriteSize).value_or(0) == 0) ++without_size_;
+    if (recording_.intervals.size() < kMostIntervals) {
+      recording_.intervals.push_back(StoredInterval::Of(now_));
+    } else if (recording_.with_writes == kMostIntervals + 1) {
+      problems_.Add(now_.line, absl::StrCat("more than ", FormatCount(kMostIntervals),
+                                            " intervals with writes: split the file, and pass one part"));
+    }
     if (now_.BytesPerSecond() > recording_.busiest.BytesPerSecond()) recording_.busiest = now_;
     if (now_.WritesPerSecond() > recording_.most_writes.WritesPerSecond()) recording_.most_writes = now_;
   }
 
-  void Finish() {
+  void AddNotes() {
     const uint64_t all = recording_.publications;
     const auto note = [&](uint64_t count, const std::string& what) {
       if (count > 0) recording_.notes.push_back(absl::StrCat(OfPublications(count, all), " ", what));
@@ -532,8 +555,12 @@ class AmqsruaReader {
   }
 
   FileProblems problems_;
+  FileProblems not_text_;
   LogRecording recording_;
   LogInterval now_;
+  TextLines lines_{[this](std::string_view line) { ReadLine(++line_, line); }};
+  // Lines read so far.
+  size_t line_ = 0;
   State state_ = State::kBefore;
   std::set<std::string> names_;
   FirstLines first_lines_;
@@ -552,20 +579,22 @@ class AmqsruaReader {
   double largest_rounding_ = 0;
 };
 
-}  // namespace
+AmqsruaReader::AmqsruaReader(const std::string& file_name) : parser_(std::make_unique<Parser>(file_name)) {}
 
-double LogInterval::BytesPerSecond() const {
-  const int64_t bytes = value(LogElement::kPhysicalBytesWritten).value_or(0);
-  return length_ms <= 0 ? 0 : static_cast<double>(bytes) * kMsPerSecond / static_cast<double>(length_ms);
+AmqsruaReader::~AmqsruaReader() = default;
+
+void AmqsruaReader::Feed(std::string_view bytes) {
+  parser_->Feed(bytes);
 }
 
-double LogInterval::WritesPerSecond() const {
-  const int64_t size = value(LogElement::kWriteSize).value_or(0);
-  return size <= 0 ? 0 : BytesPerSecond() / static_cast<double>(size);
+absl::StatusOr<LogRecording> AmqsruaReader::Finish() {
+  return parser_->Finish();
 }
 
 absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name) {
-  return AmqsruaReader(file_name).Read(text);
+  AmqsruaReader reader(file_name);
+  reader.Feed(text);
+  return reader.Finish();
 }
 
 }  // namespace plimsoll

@@ -1,14 +1,15 @@
 // The two files that MQ gives us: the Log stanza of a qm.ini, and what `amqsrua -m QM -c DISK -t Log` printed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "controller/mq/log_intervals.h"
 
 namespace plimsoll {
 
@@ -47,46 +48,6 @@ struct QmLog {
 //   QM1/qm.ini:12: 'LogFilePage' is not a known attribute of the Log stanza; did you mean 'LogFilePages'?
 absl::StatusOr<QmLog> ReadQmIni(const std::string& text, const std::string& file_name);
 
-// Elements of DISK/Log, by MQ's number.
-enum class LogElement : size_t {
-  kBytesInUse,
-  kBytesMax,
-  kFileSystemBytesInUse,
-  kFileSystemBytesMax,
-  kPhysicalBytesWritten,
-  kLogicalBytesWritten,
-  kWriteLatency,
-  kPrimarySpaceInUse,
-  kPrimarySpaceWorkload,
-  kMediaRecoveryBytes,
-  kReusableBytes,
-  kArchiveBytes,
-  kWriteSize,
-  kFileSystemFree,
-  kDiskLsn,
-  kQuorumLsn,
-  kSlowestWrite,
-  kSlowestWriteTime,
-};
-inline constexpr size_t kLogElements = 18;
-
-// One publication: what the logger did in one interval.
-struct LogInterval {
-  // Line of its heading.
-  size_t line = 0;
-  // "2017-10-04 13:56:01.70", when it was put; MQ has these in GMT.
-  std::string put;
-  int64_t length_ms = 0;
-  // By LogElement; percentages in hundredths, everything else in the unit that is printed.
-  std::array<std::optional<int64_t>, kLogElements> values;
-
-  std::optional<int64_t> value(LogElement element) const { return values[static_cast<size_t>(element)]; }
-  // Physical bytes by the interval's length; 0 where they are not given.
-  double BytesPerSecond() const;
-  // By the average size of a write; 0 where that is not given.
-  double WritesPerSecond() const;
-};
-
 // A file of publications.
 struct LogRecording {
   std::string file;
@@ -97,9 +58,14 @@ struct LogRecording {
   LogInterval busiest;
   // Most writes per second.
   LogInterval most_writes;
+  // All with writes, in the file's order.
+  std::vector<StoredInterval> intervals;
   // What was left out, a sentence each.
   std::vector<std::string> notes;
 };
+
+// More intervals than these, a recording of some 230 days, are INVALID_ARGUMENT.
+inline constexpr size_t kMostIntervals = 2'000'000;
 
 // Reads all publications. Names of elements in either case; an interval of any length; digits in groups; a time stamp
 // in front of each line, or several elements on one. A rate that is left out is computed, one that differs from its
@@ -108,5 +74,21 @@ struct LogRecording {
 // note. Anything else, and a file in which MQ wrote nothing, is INVALID_ARGUMENT, a line each:
 //   log.txt:7: 'User CPU time percentage' is not an element of DISK/Log; make the file with 'amqsrua -m QM ...'
 absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name);
+
+// Reads it in parts, in little more memory than its intervals need: days of output are hundreds of megabytes.
+class AmqsruaReader {
+ public:
+  explicit AmqsruaReader(const std::string& file_name);
+  ~AmqsruaReader();
+
+  // The next bytes of the file.
+  void Feed(std::string_view bytes);
+  // What ReadAmqsrua returns of all bytes together; once, behind the last of them.
+  absl::StatusOr<LogRecording> Finish();
+
+ private:
+  class Parser;
+  std::unique_ptr<Parser> parser_;
+};
 
 }  // namespace plimsoll

@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_text.h"
+#include "controller/plan/mq_log_plan.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_yaml.h"
 
@@ -25,6 +26,8 @@ constexpr double kLeastWritesPerSecond = 0.01;
 constexpr double kMostWritesPerSecond = 1e6;
 constexpr uint64_t kLargestLogBuffer = 4096 * kPageBytes;
 constexpr int64_t kUsPerSecond = 1'000'000;
+// The largest block that a plan can hold.
+constexpr uint64_t kLargestBlock = uint64_t{64} << 20U;
 
 // Text from files, on one line whatever it holds.
 std::string Comment(const std::string& text) {
@@ -53,25 +56,18 @@ std::string PlaceOfInterval(const LogRecording& recording, const LogInterval& in
 
 class PlanMaker {
  public:
-  PlanMaker(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings, const MqPlaces& places)
-      : logs_(logs), recordings_(recordings), places_(places), largest_(&logs.front()) {
+  PlanMaker(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings, const MqPlaces& places,
+            const MqLoad& load)
+      : logs_(logs), recordings_(recordings), places_(places), load_(load), largest_(&logs.front()) {
     for (const QmLog& log : logs) {
       if (log.log_bytes() > largest_->log_bytes()) largest_ = &log;
-    }
-    for (const LogRecording& recording : recordings) {
-      if (busiest_ == nullptr || recording.busiest.BytesPerSecond() > busiest_->busiest.BytesPerSecond()) {
-        busiest_ = &recording;
-      }
-    }
-    if (busiest_ != nullptr) {
-      block_bytes_ = BlockSizeFor(busiest_->busiest.value(LogElement::kWriteSize).value_or(0));
-      rate_ = RateFor(busiest_->busiest, block_bytes_);
     }
   }
 
   absl::StatusOr<MqPlan> Make() {
     PLIMSOLL_RETURN_IF_ERROR(CheckPlaces());
-    PLIMSOLL_RETURN_IF_ERROR(CheckLoad());
+    PLIMSOLL_RETURN_IF_ERROR(ChooseIntervals());
+    PLIMSOLL_RETURN_IF_ERROR(load_.sweep ? MakeSweep() : CheckLoad());
     AddLogNotes();
     ChooseForAll();
     AddHead();
@@ -85,7 +81,10 @@ class PlanMaker {
     PLIMSOLL_RETURN_IF_ERROR(CheckPlan(plan, PlanPlaces()));
     plan_.brief = absl::StrCat(Counted(logs_.size(), "queue manager"), ", ", Counted(largest_->primary_files, "extent"),
                                " of ", FormatSizeForPeople(largest_->extent_bytes()), " each");
-    if (busiest_ != nullptr) {
+    if (load_.sweep) {
+      absl::StrAppend(&plan_.brief, ", ", Counted(sizes_.size(), "block size"), ", ", Counted(points_.size(), "point"),
+                      " of MQ's");
+    } else if (busiest_ != nullptr) {
       absl::StrAppend(&plan_.brief, ", blocks of ", FormatSizeForPeople(block_bytes_), ", ", TwoDecimals(rate_),
                       " writes/s each");
     }
@@ -135,26 +134,116 @@ class PlanMaker {
     return absl::OkStatus();
   }
 
+  // One interval of a recording.
+  struct Chosen {
+    const LogRecording* recording = nullptr;
+    LogInterval interval;
+  };
+
+  static Chosen ByRank(const LogRecording& recording, double percentile) {
+    return {&recording, IntervalAt(recording.intervals, percentile).ToInterval()};
+  }
+
+  absl::Status ChooseIntervals() {
+    const IntervalChoice& choice = load_.interval;
+    if (recordings_.empty() && (load_.sweep || choice.by != IntervalChoice::By::kPeak)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(load_.sweep ? "--sweep" : "--interval", " needs --amqsrua: the intervals are in its output"));
+    }
+    if (choice.by == IntervalChoice::By::kLine && recordings_.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("--interval ", choice.line,
+                                                     " is a line of one file, and there are several --amqsrua: pass "
+                                                     "one, or choose by rank, such as --interval p95"));
+    }
+    for (const LogRecording& recording : recordings_) {
+      PLIMSOLL_RETURN_IF_ERROR(ChooseInterval(recording));
+      const LogInterval& interval = chosen_.back().interval;
+      if (interval.WritesPerSecond() > 0) continue;
+      FileProblems problems(recording.file);
+      problems.Add(interval.line, absl::StrCat("the interval (", choice.Text(),
+                                               ") has no 'Log - write size', so its rate of writes is not known: "
+                                               "choose another --interval"));
+      return problems.ToStatus();
+    }
+    for (const Chosen& each : chosen_) {
+      if (busiest_ == nullptr || each.interval.BytesPerSecond() > busiest_->interval.BytesPerSecond()) busiest_ = &each;
+    }
+    if (busiest_ == nullptr) return absl::OkStatus();
+    block_bytes_ = BlockSizeFor(busiest_->interval.value(LogElement::kWriteSize).value_or(0));
+    rate_ = RateFor(busiest_->interval, block_bytes_);
+    return absl::OkStatus();
+  }
+
+  absl::Status ChooseInterval(const LogRecording& recording) {
+    const IntervalChoice& choice = load_.interval;
+    if (choice.by == IntervalChoice::By::kPeak) {
+      chosen_.push_back({&recording, recording.busiest});
+      return absl::OkStatus();
+    }
+    if (choice.by == IntervalChoice::By::kPercentile) {
+      chosen_.push_back(ByRank(recording, choice.percentile));
+      return absl::OkStatus();
+    }
+    const auto after = std::ranges::lower_bound(recording.intervals, choice.line, {}, &StoredInterval::line);
+    if (after != recording.intervals.end() && after->line == choice.line) {
+      chosen_.push_back({&recording, after->ToInterval()});
+      return absl::OkStatus();
+    }
+    const size_t nearest = after != recording.intervals.end() ? after->line : recording.intervals.back().line;
+    FileProblems problems(recording.file);
+    problems.Add(choice.line, absl::StrCat("no interval with writes begins here; pass the line of a 'Publication "
+                                           "received', such as --interval ",
+                                           nearest));
+    return problems.ToStatus();
+  }
+
+  // Points and block sizes of all intervals.
+  absl::Status MakeSweep() {
+    std::vector<StoredInterval> all;
+    for (const LogRecording& recording : recordings_) {
+      for (const StoredInterval& interval : recording.intervals) {
+        if (interval.write_size > 0) all.push_back(interval);
+        if (interval.write_size <= static_cast<int64_t>(kLargestLogBuffer)) continue;
+        FileProblems problems(recording.file);
+        problems.Add(interval.line, TooLarge(static_cast<uint64_t>(interval.write_size)));
+        return problems.ToStatus();
+      }
+    }
+    sized_ = all.size();
+    points_ = LoadPoints(all, kMostMqPoints);
+    const auto [smallest, largest] = std::ranges::minmax(points_, {}, &LoadPoint::write_size_bytes);
+    sizes_ = SweepSizes(smallest.write_size_bytes, largest.write_size_bytes,
+                        std::min(kLargestBlock, largest_->extent_bytes()));
+    if (largest.write_size_bytes > sizes_.back()) {
+      plan_.notes.push_back(absl::StrCat("the largest writes, ", Bytes(static_cast<int64_t>(largest.write_size_bytes)),
+                                         " on average, do not fit into an extent of ", largest_->file,
+                                         ": the report names their intervals without a comparison"));
+    }
+    return absl::OkStatus();
+  }
+
+  static std::string TooLarge(uint64_t bytes) {
+    return absl::StrCat("writes of ", FormatSize(bytes), " on average are more than MQ's largest log buffer, ",
+                        FormatSize(kLargestLogBuffer), ": the file is damaged, record it again");
+  }
+
   absl::Status CheckLoad() const {
     if (busiest_ == nullptr) return absl::OkStatus();
-    FileProblems problems(busiest_->file);
+    FileProblems problems(busiest_->recording->file);
     if (block_bytes_ > kLargestLogBuffer) {
-      problems.Add(
-          busiest_->busiest.line,
-          absl::StrCat("writes of ", FormatSize(block_bytes_), " on average are more than MQ's largest log buffer, ",
-                       FormatSize(kLargestLogBuffer), ": the file is damaged, record it again"));
+      problems.Add(busiest_->interval.line, TooLarge(block_bytes_));
     } else if (rate_ > kMostWritesPerSecond) {
-      problems.Add(busiest_->busiest.line,
+      problems.Add(busiest_->interval.line,
                    absl::StrCat(TwoDecimals(rate_), " writes/s are more than a plan can hold, ",
                                 TwoDecimals(kMostWritesPerSecond), ": the file is damaged, record it again"));
     } else if (block_bytes_ > largest_->extent_bytes()) {
       problems.Add(
-          busiest_->busiest.line,
+          busiest_->interval.line,
           absl::StrCat("writes of ", FormatSize(block_bytes_), " are larger than an extent of ", largest_->file, ", ",
                        FormatSize(largest_->extent_bytes()), ": pass the files of one queue manager"));
     } else if (rate_ < kLeastWritesPerSecond) {
-      problems.Add(busiest_->busiest.line,
-                   "MQ wrote less than once in 100 s in the busiest interval: record a time with load, "
+      problems.Add(busiest_->interval.line,
+                   "MQ wrote less than once in 100 s in this interval: record a time with load, "
                    "or leave out --amqsrua");
     }
     return problems.ToStatus();
@@ -187,10 +276,17 @@ class PlanMaker {
           "write after another");
       return;
     }
-    if (recordings_.size() > 1 || logs_.size() > 1) {
-      plan_.notes.push_back(
-          absl::StrCat("a plan has one load for all queue managers: chosen is the largest, of ", busiest_->file,
-                       logs_.size() > 1 ? absl::StrCat(", for each of the ", logs_.size(), " queue managers") : ""));
+    if (load_.sweep) {
+      if (logs_.size() > 1) {
+        plan_.notes.push_back(
+            absl::StrCat("all ", logs_.size(),
+                         " queue managers write at once, and the report compares each interval with the mean "
+                         "bandwidth of one of them: an interval in which others were idle may exceed it"));
+      }
+    } else if (recordings_.size() > 1 || logs_.size() > 1) {
+      plan_.notes.push_back(absl::StrCat(
+          "a plan has one load for all queue managers: chosen is the largest, of ", busiest_->recording->file,
+          logs_.size() > 1 ? absl::StrCat(", for each of the ", logs_.size(), " queue managers") : ""));
     }
     for (const LogRecording& recording : recordings_) {
       for (const std::string& note : recording.notes) plan_.notes.push_back(absl::StrCat(recording.file, ": ", note));
@@ -227,16 +323,31 @@ class PlanMaker {
   void AddLoad() {
     if (busiest_ == nullptr) return;
     Add("\n");
-    Say("Load, from the interval with the most physical bytes per second of each recording:");
-    for (const LogRecording& recording : recordings_) AddInterval(recording);
-    const LogInterval& interval = busiest_->busiest;
-    if (interval.line != busiest_->most_writes.line) {
-      const LogInterval& other = busiest_->most_writes;
+    if (load_.sweep) return AddSweep();
+    switch (load_.interval.by) {
+      case IntervalChoice::By::kPeak:
+        Say("Load, from the interval with the most physical bytes per second of each recording:");
+        break;
+      case IntervalChoice::By::kPercentile:
+        Say(absl::StrCat("Load, from ", load_.interval.Text(), " of each recording, by the physical bytes per second ",
+                         "of its intervals with writes:"));
+        break;
+      case IntervalChoice::By::kLine:
+        Say(absl::StrCat("Load, from ", load_.interval.Text(), ":"));
+        break;
+    }
+    for (const Chosen& each : chosen_) AddInterval(each);
+    const LogInterval& interval = busiest_->interval;
+    if (const LogInterval& other = busiest_->recording->most_writes; interval.line != other.line) {
       Say(absl::StrCat("  The interval with the most writes per second is another one: ",
-                       PlaceOfInterval(*busiest_, other)));
+                       PlaceOfInterval(*busiest_->recording, other)));
       Say(absl::StrCat("    ", TwoDecimals(other.WritesPerSecond()), " writes/s of ",
                        Bytes(other.value(LogElement::kWriteSize).value_or(0)), " on average"));
     }
+    Say("");
+    Say("--interval chooses another one: peak, a percentile such as p95, or the line of its heading. By physical bytes "
+        "per second:");
+    for (const LogRecording& recording : recordings_) AddRanks(recording);
     const double bytes = interval.BytesPerSecond();
     const double played = rate_ * static_cast<double>(block_bytes_);
     Say("");
@@ -248,8 +359,64 @@ class PlanMaker {
     AddLatency(interval);
   }
 
-  void AddInterval(const LogRecording& recording) {
-    const LogInterval& interval = recording.busiest;
+  // Peak, p95 and median of a recording.
+  void AddRanks(const LogRecording& recording) {
+    const auto add = [this](const char* name, const Chosen& each) {
+      Say(absl::StrFormat("  %-6s %s: %s, average write %s", name, PlaceOfInterval(*each.recording, each.interval),
+                          MegabytesPerSecond(each.interval.BytesPerSecond()),
+                          Bytes(each.interval.value(LogElement::kWriteSize).value_or(0))));
+    };
+    add("peak", {&recording, recording.busiest});
+    add("p95", ByRank(recording, 95));
+    add("median", ByRank(recording, 50));
+  }
+
+  void AddSweep() {
+    Say("Measures how fast the storage is at the write sizes that MQ had; the report shows MQ's intervals over it.");
+    Say("By physical bytes per second of the intervals with writes:");
+    for (const LogRecording& recording : recordings_) {
+      Say(absl::StrCat("- ", recording.file, " (", FormatCount(recording.with_writes), " of ",
+                       FormatCount(recording.publications), " publications have writes)"));
+      AddRanks(recording);
+    }
+  }
+
+  // The points, so many values a line.
+  void AddPoints() {
+    Add("\n# MQ's intervals by rising bandwidth, in MB (10^6 bytes) per second: the report sets them against what is "
+        "measured\n");
+    if (points_.size() < sized_) {
+      Say(absl::StrCat(FormatCount(points_.size()), " of ", FormatCount(sized_),
+                       " intervals, at even distances by rank; intervals: how many each of them stands for"));
+    }
+    constexpr size_t kLongestFile = 255;
+    const std::string& file = recordings_.front().file;
+    const bool named = recordings_.size() == 1 && file.size() <= kLongestFile;
+    const std::string source =
+        absl::StrCat(Counted(sized_, "interval"), " of ", named ? file : Counted(recordings_.size(), "file"));
+    Add(absl::StrCat("mq_log:\n  source: ", YamlText(SanitizeForTerminal(source)), "\n"));
+    AddList("write_size", [](const LoadPoint& point) { return absl::StrCat(point.write_size_bytes); });
+    AddList("bandwidth_mb",
+            [](const LoadPoint& point) { return absl::StrCat(point.bytes_per_second / kBytesPerMegabyte); });
+    if (points_.size() < sized_) {
+      AddList("intervals", [](const LoadPoint& point) { return absl::StrCat(point.intervals); });
+    }
+  }
+
+  template <typename Text>
+  void AddList(const char* key, const Text& text) {
+    constexpr size_t kInLine = 12;
+    Add(absl::StrCat("  ", key, ": ["));
+    for (size_t i = 0; i < points_.size(); ++i) {
+      if (i > 0) Add(i % kInLine == 0 ? ",\n    " : ", ");
+      Add(text(points_[i]));
+    }
+    Add("]\n");
+  }
+
+  void AddInterval(const Chosen& chosen) {
+    const LogRecording& recording = *chosen.recording;
+    const LogInterval& interval = chosen.interval;
     Say(absl::StrCat("- ", PlaceOfInterval(recording, interval), " (", FormatCount(recording.with_writes), " of ",
                      FormatCount(recording.publications), " publications have writes)"));
     std::string text = absl::StrCat("  ", Bytes(interval.value(LogElement::kPhysicalBytesWritten).value_or(0)),
@@ -295,7 +462,11 @@ class PlanMaker {
   void AddUnknown() {
     Add("\n");
     Say("Not known, or not simulated:");
-    if (busiest_ != nullptr) {
+    if (load_.sweep) {
+      Say("- How the sizes of writes are distributed: each point has the average of its interval. A storage that is "
+          "measured with");
+      Say("  writes of one size may be faster or slower with a mix of them.");
+    } else if (busiest_ != nullptr) {
       Say("- When writes start within an interval: amqsrua publishes means. They start at random here (arrival: "
           "poisson). MQ has");
       Say("  one write outstanding, and what arrives meanwhile leaves with the next one; here each is a write of its "
@@ -353,10 +524,12 @@ class PlanMaker {
   }
 
   void AddKeys() {
-    std::string name = absl::StrCat("Load of ", Counted(logs_.size(), "queue manager"));
-    if (busiest_ != nullptr) {
-      const auto latency = busiest_->busiest.value(LogElement::kWriteLatency);
-      absl::StrAppend(&name, " at 1x; ",
+    std::string name = load_.sweep ? std::string("Bandwidth at the write sizes of MQ's log")
+                                   : absl::StrCat("Load of ", Counted(logs_.size(), "queue manager"));
+    if (busiest_ != nullptr && !load_.sweep) {
+      const auto latency = busiest_->interval.value(LogElement::kWriteLatency);
+      const bool peak = load_.interval.by == IntervalChoice::By::kPeak;
+      absl::StrAppend(&name, " at 1x", peak ? "" : absl::StrCat(" of ", load_.interval.Text()), "; ",
                       latency.has_value() ? absl::StrCat("MQ's mean write latency was ",
                                                          FormatCount(static_cast<uint64_t>(*latency)), " us")
                                           : std::string("MQ's write latency is not known"));
@@ -372,6 +545,14 @@ class PlanMaker {
     Add("  # LogPrimaryFiles\n");
     Add(absl::StrCat("  num_files: ", largest_->primary_files, "\n"));
     if (busiest_ == nullptr) return;
+    if (load_.sweep) {
+      Add("\n# Powers of two that enclose MQ's writes, each a step at full speed\n");
+      Add(absl::StrCat(
+          "block_size: [",
+          absl::StrJoin(sizes_, ", ", [](std::string* out, uint64_t size) { absl::StrAppend(out, FormatSize(size)); }),
+          "]\n"));
+      return AddPoints();
+    }
     Add("  # Writes per second of each queue manager, 1x; --rate overrides it\n");
     Add(absl::StrFormat("  rate: %.3f\n", rate_));
     Add("  arrival: poisson\n");
@@ -381,10 +562,17 @@ class PlanMaker {
   const std::vector<QmLog>& logs_;
   const std::vector<LogRecording>& recordings_;
   const MqPlaces& places_;
+  const MqLoad& load_;
   const QmLog* largest_;
-  const LogRecording* busiest_ = nullptr;
+  // One of each recording, and that which is played.
+  std::vector<Chosen> chosen_;
+  const Chosen* busiest_ = nullptr;
   uint64_t block_bytes_ = 0;
   double rate_ = 0;
+  // Of a sweep: all intervals with an average write, as points; and the block sizes.
+  size_t sized_ = 0;
+  std::vector<LoadPoint> points_;
+  std::vector<uint64_t> sizes_;
   MqPlan plan_;
 };
 
@@ -400,8 +588,8 @@ double RateFor(const LogInterval& interval, uint64_t block_size_bytes) {
 }
 
 absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings,
-                                  const MqPlaces& places) {
-  return PlanMaker(logs, recordings, places).Make();
+                                  const MqPlaces& places, const MqLoad& load) {
+  return PlanMaker(logs, recordings, places, load).Make();
 }
 
 }  // namespace plimsoll

@@ -34,11 +34,20 @@ struct MqPlaces {
   std::vector<std::string> qm_dirs;
 };
 
+// Which load of the recordings the plan has.
+struct MqLoad {
+  // Of each recording; the one with the most bytes per second is played.
+  IntervalChoice interval;
+  // In place of one interval: measure the storage at the write sizes of all of them, and keep these as points (mq_log).
+  bool sweep = false;
+};
+
 // One plan for all of `logs`, at least one, with a queue manager in each LogPath, or where `places` has it; where a log
 // has no LogPath that a plan can name, the plan has no directory, with a note. A plan has one load and one size of log
-// for all queue managers of a host: the largest log and the busiest interval of all recordings are taken, with a note.
-// INVALID_ARGUMENT, a line each, where two queue managers have one LogPath or a plan cannot hold a value.
+// for all queue managers of a host: the largest log, and of the chosen interval of each recording the one with the most
+// bytes per second are taken, with a note. INVALID_ARGUMENT, a line each, where two queue managers have one LogPath, a
+// plan cannot hold a value, a recording has no such interval, or a sweep has no recording.
 absl::StatusOr<MqPlan> MakeMqPlan(const std::vector<QmLog>& logs, const std::vector<LogRecording>& recordings,
-                                  const MqPlaces& places = {});
+                                  const MqPlaces& places = {}, const MqLoad& load = {});
 
 }  // namespace plimsoll

@@ -77,27 +77,6 @@ uint32_t OfCodePage(unsigned char byte) {
   }
 }
 
-std::string FromUtf16(std::string_view bytes, bool big_endian) {
-  const auto unit = [&](size_t at) {
-    const auto first = static_cast<unsigned char>(bytes[at]);
-    const auto second = static_cast<unsigned char>(bytes[at + 1]);
-    return static_cast<uint32_t>(big_endian ? first << 8U | second : second << 8U | first);
-  };
-  std::string text;
-  for (size_t at = 0; at + 1 < bytes.size(); at += 2) {
-    uint32_t code_point = unit(at);
-    const bool high = code_point >= 0xd800 && code_point < 0xdc00;
-    if (high && at + 3 < bytes.size() && unit(at + 2) >= 0xdc00 && unit(at + 2) < 0xe000) {
-      code_point = 0x10000 + ((code_point - 0xd800) << 10U) + (unit(at + 2) - 0xdc00);
-      at += 2;
-    } else if (code_point >= 0xd800 && code_point < 0xe000) {
-      code_point = kReplacement;
-    }
-    AppendUtf8(code_point, text);
-  }
-  return text;
-}
-
 bool IsAscii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return absl::ascii_isascii(static_cast<unsigned char>(c)); });
 }
@@ -125,6 +104,27 @@ void FirstLines::Add(size_t number, std::string_view line) {
 
 std::string FirstLines::Text() const {
   return lines_.empty() ? "" : absl::StrCat("; it begins with ", absl::StrJoin(lines_, ", "));
+}
+
+std::string FromUtf16(std::string_view bytes, bool big_endian) {
+  const auto unit = [&](size_t at) {
+    const auto first = static_cast<unsigned char>(bytes[at]);
+    const auto second = static_cast<unsigned char>(bytes[at + 1]);
+    return static_cast<uint32_t>(big_endian ? first << 8U | second : second << 8U | first);
+  };
+  std::string text;
+  for (size_t at = 0; at + 1 < bytes.size(); at += 2) {
+    uint32_t code_point = unit(at);
+    const bool high = code_point >= 0xd800 && code_point < 0xdc00;
+    if (high && at + 3 < bytes.size() && unit(at + 2) >= 0xdc00 && unit(at + 2) < 0xe000) {
+      code_point = 0x10000 + ((code_point - 0xd800) << 10U) + (unit(at + 2) - 0xdc00);
+      at += 2;
+    } else if (code_point >= 0xd800 && code_point < 0xe000) {
+      code_point = kReplacement;
+    }
+    AppendUtf8(code_point, text);
+  }
+  return text;
 }
 
 std::string DecodeText(std::string text) {

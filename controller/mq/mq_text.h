@@ -43,6 +43,9 @@ class FirstLines {
   std::vector<std::string> lines_;
 };
 
+// UTF-16 without a byte order mark as UTF-8; what is not a character becomes U+FFFD.
+std::string FromUtf16(std::string_view bytes, bool big_endian);
+
 // UTF-16 with a byte order mark, as PowerShell and Notepad write it, becomes UTF-8; a line may end with LF, CR LF or
 // CR. Everything else stays as it is.
 std::string DecodeText(std::string text);

@@ -33,7 +33,7 @@ plimsoll.Chart = class {
   // - name: what the chart shows, for its table and for those who cannot see it
   // - x: positions, rising; xTitle; xText(x, row) for people; xTicks(from, to, pixels), their labels xWidth pixels wide
   // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
-  //   nothing, hidden, help, whole: true where it sums up others}]
+  //   nothing, hidden, help, whole: true where it sums up others, dots: the radius of points without a line}]
   // - range: the plimsoll.Range that the chart shows, alone or with others
   // - beyond: how far the axis goes beyond the end of the range, for what is drawn there
   // - yTitle; yTick(value) for the axis; yText(value) with its unit
@@ -128,8 +128,11 @@ plimsoll.Chart = class {
       series['s' + at] = {
         color: plimsoll.token(one.color),
         strokePattern: one.dash || null,
-        strokeWidth: options.stacked ? 1 : 1.5,
+        strokeWidth: one.dots ? 0 :
+            options.stacked   ? 1 :
+                                1.5,
         fillGraph: options.stacked,
+        ...(one.dots ? {drawPoints: true, pointSize: one.dots} : {}),
       };
     });
     if (options.floor) series.floor = {color: 'transparent', highlightCircleSize: 0, drawPoints: false, pointSize: 0};
@@ -217,7 +220,7 @@ plimsoll.Chart = class {
 
   makeChip(one, at, name) {
     const {el} = plimsoll;
-    const swatch = plimsoll.swatch(one, this.options.stacked);
+    const swatch = plimsoll.swatch(one, this.options.stacked || one.dots > 0);
     const value = el('span', {class: 'value'});
     const button =
         el('button', {

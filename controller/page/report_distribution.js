@@ -11,16 +11,18 @@ plimsoll.distribution = (() => {
   const clusterOf = (step, operation) =>
       step.distributions(operation.name).find((one) => one.kind === 'cluster' && one.count.length > 0);
 
-  // Makes a curve for each part of the cluster's writes, in a colour that no visible line has.
+  // Makes a curve for each part of the cluster's writes and each call, in a colour that no visible line has.
   const partLines = (step, others) => {
     if (!step.isMain()) return [];
-    return step.parts.filter((part) => clusterOf(step, part)).map((part, at) => ({
-                                                                    name: part.name,
-                                                                    color: model.color(Math.min(others, SHOWN) + at),
-                                                                    dash: model.dash(Math.min(others, SHOWN) + at),
-                                                                    help: plimsoll.TERMS[part.name],
-                                                                    distribution: clusterOf(step, part),
-                                                                  }));
+    return [...step.parts, ...step.calls]
+        .filter((part) => clusterOf(step, part))
+        .map((part, at) => ({
+               name: part.name,
+               color: model.color(Math.min(others, SHOWN) + at),
+               dash: model.dash(Math.min(others, SHOWN) + at),
+               help: plimsoll.TERMS[part.name],
+               distribution: clusterOf(step, part),
+             }));
   };
 
   // Makes the curve of the reads beside the cluster's writes, if there are any.
@@ -56,7 +58,10 @@ plimsoll.distribution = (() => {
     const reads = chosen[0].kind === 'cluster' ? readLines(step) : [];
     lines.splice(1, 0, ...reads, ...parts);
     const besides = [
-      ...(parts.length > 0 ? ['the parts of the cluster\u2019s service time'] : []),
+      ...(step.parts.length > 0 && parts.length > 0 ? ['the parts of the cluster\u2019s service time'] : []),
+      ...(step.calls.length > 0 && parts.length > 0 ?
+              ['service time of ' + step.calls.map((call) => call.name).join(', ')] :
+              []),
       ...(reads.length > 0 ? ['service time of the reads'] : [])
     ];
     const what = step.kindTitle(step.kind) +

@@ -60,11 +60,25 @@ plimsoll.figures = (step) => {
       const own = chosen.map((scope) => step.figuresOf(part, scope)).filter((one) => one);
       tables.push(table('Part of the service time: ' + part.name + ', in ' + unit.name, columns.of('latency'), own));
     }
+    for (const call of step.calls) {
+      const own = chosen.map((scope) => step.wholeOf(call, scope)).filter((one) => one);
+      const title = call.name === 'commit' ? 'Commit latency of simulated clients' : call.name;
+      tables.push(table(title + ', in ' + unit.name, services, own));
+    }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
         () => wholeTable('Counts, and MB/s over whole seconds', counts, chosen)));
     return tables;
   };
+
+  // What simulated clients made of the log writes.
+  const groupCommit = (commits) => el(
+      'p', {class: 'remark'},
+      'Group commit (simulated): ' + format.rate(commits.commits_per_second) + ' commits/s, mean write ' +
+          format.fixed(commits.mean_write_bytes / 1000, 1) + ' KB' +
+          (typeof commits.physical_over_logical === 'number' ?
+               ', ' + format.fixed(commits.physical_over_logical, 2) + ' bytes written for each byte logged' :
+               ''));
 
   // Many queue managers would hide the hosts.
   const wide = scopes.filter((scope) => scope.kind !== 'qm');
@@ -75,6 +89,7 @@ plimsoll.figures = (step) => {
     behind.id = 'every-qm';
     parts.push(behind);
   }
+  if (step.step.group_commit) parts.push(groupCommit(step.step.group_commit));
   for (const scope of step.hosts) {
     if (scope.data_until)
       parts.push(

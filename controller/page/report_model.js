@@ -78,7 +78,9 @@ plimsoll.model = (() => {
       // What was measured beside the main operation: reads, and the parts of a write.
       this.operations = step.operations || [];
       this.reads = this.operations.find((one) => one.name === READ) || null;
-      this.parts = this.operations.filter((one) => one !== this.reads);
+      // Operations with a throughput of their own: calls of a watched program, and commits.
+      this.calls = this.operations.filter((one) => one !== this.reads && one.scopes.some((scope) => scope.throughput));
+      this.parts = this.operations.filter((one) => one !== this.reads && !this.calls.includes(one));
       // Where there are response times they are what callers felt. An operation has the name that the report gives it.
       this.kinds = [...(packed.response ? ['response'] : []), 'service', ...this.operations.map((one) => one.name)];
       this.unpackedDistributions = new Map();
@@ -153,7 +155,12 @@ plimsoll.model = (() => {
 
     // The reads of a scope as the scope has its writes, without what is not known of them; null where there are none.
     readsOf(scope) {
-      const own = this.reads && scope && this.figuresOf(this.reads, scope);
+      return this.reads && scope ? this.wholeOf(this.reads, scope) : null;
+    }
+
+    // The same of any operation with a throughput of its own.
+    wholeOf(operation, scope) {
+      const own = this.figuresOf(operation, scope);
       if (!own || !own.throughput) return null;
       const {count: writes, bytes, iops, mb_per_second} = own.throughput;
       const {kind, host, qm, storage, latency, slowest, response} = own;
@@ -209,7 +216,8 @@ plimsoll.model = (() => {
       const {sweep} = report.plan || {};
       const loads = sweep ? Math.max(sweep.rate_per_second.length, 1) * Math.max(sweep.qm.length, 1) : 1;
       const sizes = report.plan ? report.plan.block_size_bytes.length : 0;
-      const planned = repeat * loads * (report.plan && report.plan.block_size_mix ? 1 : sizes);
+      const oneStep = report.plan && (report.plan.block_size_mix || report.plan.group_commit);
+      const planned = repeat * loads * (oneStep ? 1 : sizes);
       const repetition = repeat > 1 ? ', repetition ' + step.repetition : '';
       return 'Step ' + step.number + ' of ' + Math.max(planned, step.number) + ': ' + loadName(step) + repetition;
     }

@@ -169,6 +169,8 @@ class PageData {
     bare.mutable_run();
     bare.mutable_verdict();
     bare.mutable_plan();
+    // Its points are in the report's own mq_log.
+    bare.mutable_plan()->clear_mq_log();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
       CopyBut(step, {"series", "distributions", "seconds", "load", "response", "operations"}, copy);

@@ -67,13 +67,27 @@ plimsoll.TERMS = {
 // - main(text): about the operations of the main figures, which are reads where all operations read
 // - all(text): about writes and reads together, which are "operations" where a run has both
 // - onlyReads: whether all operations read
+// Where only calls of a program are watched, both are about calls.
 plimsoll.wordsOf = ({plan}) => {
   const percent = (plan && plan.read_percent) || 0;
+  const watch = plan && plan.watch;
+  const onlyCalls = watch && (watch.queue_managers || []).length === 0 && !watch.log_dir;
   const speaker = (words) => (text) => text.replace(/\b(?:a write|write to|writes?|wrote|written)\b/gi, (found) => {
     const word = words[found.toLowerCase()];
     return found[0] === found[0].toUpperCase() ? word[0].toUpperCase() + word.slice(1) : word;
   });
   const same = (text) => text;
+  if (onlyCalls) {
+    const ofCalls = speaker({
+      write: 'call',
+      writes: 'calls',
+      wrote: 'called',
+      written: 'called',
+      'a write': 'a call',
+      'write to': 'call of'
+    });
+    return {main: ofCalls, all: ofCalls, onlyReads: false};
+  }
   if (percent === 0) return {main: same, all: same, onlyReads: false};
   if (percent < 100) {
     const words = {write: 'operation', writes: 'operations', wrote: 'did', written: 'transferred'};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/histogram.h"
@@ -16,6 +17,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/sweep.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/watched.h"
 
 namespace plimsoll {
 namespace {
@@ -159,12 +161,30 @@ class CriteriaChecker {
       if (plan_.read_percent() > 0) return std::nullopt;
       return CriterionProblem(criterion.text, " is about reads, and there are none: give ", PlanKey("read"));
     }
+    if (IsCallName(criterion.operation)) return WithoutCall(criterion);
+    if (criterion.operation == kCommitName) {
+      if (plan_.has_group_commit()) return std::nullopt;
+      return CriterionProblem(criterion.text, " is about commits, and no clients are simulated: give ",
+                              PlanKey("group_commit.clients"));
+    }
     if (criterion.operation.empty() || MeasuresParts(plan_)) return std::nullopt;
+    if (plan_.has_watch()) {
+      return CriterionProblem(criterion.text, " is about a part of each write, which is not watched: leave it out");
+    }
     if (plan_.read_percent() == kOnlyReads) {
       return CriterionProblem(criterion.text, " is about a part of each write, and all operations read: leave it out");
     }
     return CriterionProblem(criterion.text, " is about a part of each write, which is measured with ",
                             PlanKey("workload.sync"), " fdatasync alone");
+  }
+
+  std::optional<PlanProblem> WithoutCall(const Criterion& criterion) const {
+    const auto is_same = [&criterion](const std::string& call) {
+      return absl::EqualsIgnoreCase(CallName(call), criterion.operation);
+    };
+    if (std::any_of(plan_.watch().calls().begin(), plan_.watch().calls().end(), is_same)) return std::nullopt;
+    return CriterionProblem(criterion.text, " is about a call that is not watched: name it with ",
+                            PlanKey("watch.calls"), " of `plimsoll watch`");
   }
 
   std::optional<PlanProblem> TooShort(const Criterion& criterion, int64_t least_ns) const {
@@ -174,7 +194,7 @@ class CriteriaChecker {
   }
 
   std::optional<PlanProblem> WithoutRate(const Criterion& criterion) const {
-    if (HasPlacement(plan_)) return std::nullopt;
+    if (HasPlacement(plan_) || plan_.has_watch()) return std::nullopt;  // which has a check of its own
     for (const v1::LogWorkload& workload : workloads_) {
       if (workload.rate_per_second() > 0) return std::nullopt;
     }
@@ -195,7 +215,7 @@ class CriteriaChecker {
   }
 
   std::optional<PlanProblem> AmongOne(const Criterion& criterion) const {
-    if (HasPlacement(plan_)) return std::nullopt;  // which refuses it
+    if (HasPlacement(plan_) || plan_.has_watch()) return std::nullopt;  // which refuses it
     uint64_t qms = 0;
     for (const v1::LogWorkload& workload : workloads_) qms += workload.qm();
     const bool of_hosts = criterion.scope == CriterionScope::kHost;

@@ -25,6 +25,7 @@ constexpr int64_t kLeastSearchSteps = 6;
 
 // A serial writer shows its service time up to 95 % load where its writes come evenly: there is no knee.
 void FillLimitDefaults(v1::TestPlan& plan) {
+  if (plan.has_group_commit() && !plan.limit().has_over()) plan.mutable_limit()->set_over(v1::LIMIT_OVER_CLIENTS);
   FillMessage(*plan.mutable_limit());
   if (plan.limit().over() == v1::LIMIT_OVER_RATE && !plan.workload().has_arrival()) {
     plan.mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
@@ -42,6 +43,8 @@ v1::LogStep FirstProbe(const v1::TestPlan& plan) {
   step.set_purpose(v1::STEP_PURPOSE_PROBE);
   if (plan.limit().over() == v1::LIMIT_OVER_RATE) {
     step.set_rate_per_second(std::clamp(kFirstProbeWrites / std::max(writers, 1.0), 1.0, kMostFirstProbeRate));
+  } else if (plan.limit().over() == v1::LIMIT_OVER_CLIENTS) {
+    step.mutable_group_commit()->set_clients(1);
   } else {
     step.set_qm(1);
   }
@@ -87,15 +90,16 @@ std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
       return problems;
     }
   }
+  const bool over_qm = plan.limit().over() == v1::LIMIT_OVER_QM;
   const auto add_qm_dirs = [&add](const std::string& where) {
     add(PlanKey("workload.qm_dirs"), where,
         ": a search over the number of queue managers adds them to one directory; pass ",
         PlanKey("workload.dir", "--dir"), ", or search with ", PlanKey("limit.over", "--over rate"));
   };
-  if (!over_rate && !plan.workload().qm_dirs().empty()) add_qm_dirs("");
+  if (over_qm && !plan.workload().qm_dirs().empty()) add_qm_dirs("");
   for (const v1::HostSpec& host : plan.hosts()) {
-    if (!over_rate && !host.workload().qm_dirs().empty()) add_qm_dirs(" on " + host.address());
-    if (over_rate || !host.workload().has_qm() || host.workload().qm() == plan.workload().qm()) continue;
+    if (over_qm && !host.workload().qm_dirs().empty()) add_qm_dirs(" on " + host.address());
+    if (!over_qm || !host.workload().has_qm() || host.workload().qm() == plan.workload().qm()) continue;
     add(PlanKey("workload.qm"), " on ", host.address(),
         ": a search over the number of queue managers needs as many on each host; leave it out there, or search with ",
         PlanKey("limit.over", "--over rate"));

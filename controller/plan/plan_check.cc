@@ -15,7 +15,9 @@
 #include "controller/criteria/criteria.h"
 #include "controller/plan/criteria_check.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/host_list.h"
+#include "controller/plan/mq_log_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
@@ -56,6 +58,8 @@ class Checker {
     CheckMix();
     CheckAccess();
     for (const PlanProblem& problem : FilesProblems(plan_)) Add(problem);
+    for (const PlanProblem& problem : MqLogProblems(plan_)) Add(problem);
+    for (const PlanProblem& problem : GroupCommitProblems(plan_)) Add(problem);
     if (problems_.size() > of_hosts) return problems_;
     for (const PlanKind* const kind : kPlanKinds) {
       if (!kind->of_parts || !HasSection(plan_, kind->kind)) continue;
@@ -70,7 +74,7 @@ class Checker {
     for (const v1::HostSpec& host : plan_.hosts()) {
       dirs_once = CheckDirOnce(host.workload(), " on " + host.address()) && dirs_once;
     }
-    if (of_placement.empty() && dirs_once) CheckWorkloads();
+    if (of_placement.empty() && dirs_once && !plan_.has_watch()) CheckWorkloads();
     if (PlanKindOf(plan_).spell_criterion == nullptr) CheckCriteria();
     for (const PlanKind* const kind : kPlanKinds) {
       if (kind->problems == nullptr || !HasSection(plan_, kind->kind)) continue;
@@ -365,6 +369,7 @@ std::vector<std::string> PlanNotes(const v1::TestPlan& plan) {
     unsynced.insert(filled.hosts_size() == 0 ? "this machine" : filled.hosts(host).address());
   }
   if (UsesFiles(filled.workload())) notes = FilesNotes(filled);
+  for (std::string& note : GroupCommitNotes(filled)) notes.push_back(std::move(note));
   if (!unsynced.empty()) {
     notes.push_back(absl::StrCat(PlanKey("workload.sync").text, " none on ", *unsynced.begin(),
                                  unsynced.size() > 1 ? absl::StrCat(" and ", unsynced.size() - 1, " more") : "",

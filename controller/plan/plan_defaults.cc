@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,12 +18,15 @@
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/sweep.h"
+#include "controller/plan/watch_plan.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/watched.h"
 
 namespace plimsoll {
 namespace {
@@ -47,8 +51,10 @@ void SpellOutCriteria(v1::TestPlan& plan) {
     if (const auto spell = PlanKindOf(plan).spell_criterion; spell != nullptr) {
       text = spell(text);
     } else if (auto criterion = ParseCriterion(text); criterion.ok()) {
-      // Where all operations read, read_p99 is p99.
-      if (plan.read_percent() == kOnlyReads && criterion->operation == kReadName) {
+      // Where all operations read, read_p99 is p99; where one call is the main operation, its p99 is.
+      const std::string call = MainCall(plan);
+      const bool of_main_call = !call.empty() && absl::EqualsIgnoreCase(criterion->operation, call);
+      if (of_main_call || (plan.read_percent() == kOnlyReads && criterion->operation == kReadName)) {
         criterion->operation.clear();
         criterion->text = FormatCriterion(*criterion);
       }
@@ -85,7 +91,9 @@ void FillDefaults(v1::TestPlan& plan) {
   const bool gives_qm = plan.workload().has_qm();
   CountQmDirs(*plan.mutable_workload());
   FillFiles(plan);
+  FillGroupCommit(plan);
   const v1::LogWorkload given = plan.workload();
+  const v1::TestPlan without_defaults = plan;
   if (const auto mix = ParseSizeMix(plan.block_size_mix()); mix.ok()) {
     std::vector<std::string> shares;
     // Only a plain run takes a mix: CheckPlan refuses it for others.
@@ -98,6 +106,7 @@ void FillDefaults(v1::TestPlan& plan) {
   }
   FillMessage(plan);
   ForgetExtents(given, *plan.mutable_workload());
+  ForgetWriting(without_defaults, plan);
   SpellOutCriteria(plan);
   if (HasPlacement(plan) && !gives_qm) plan.mutable_workload()->clear_qm();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
@@ -115,6 +124,7 @@ void FillDefaults(v1::TestPlan& plan) {
 }
 
 v1::LogWorkload EffectiveWorkload(const v1::TestPlan& plan, int host_index) {
+  if (plan.has_watch()) return WatchedWorkload(plan.watch());
   v1::LogWorkload workload = plan.workload();
   CountQmDirs(workload);
   if (host_index < plan.hosts_size()) {
@@ -180,7 +190,7 @@ std::vector<v1::LogStep> MakeListedSteps(const v1::TestPlan& plan) {
   std::vector<uint64_t> sizes(plan.block_size_bytes().begin(), plan.block_size_bytes().end());
   // A plan whose mix is wrong is refused before its steps are used.
   const v1::LogStep mixed = ParseSizeMix(plan.block_size_mix()).value_or(v1::LogStep());
-  if (plan.has_block_size_mix()) sizes = {0};
+  if (plan.has_block_size_mix() || plan.has_group_commit()) sizes = {0};
   for (const uint64_t block_size_bytes : sizes) {
     for (int rate = 0; rate < std::max(sweep.rate_per_second_size(), 1); ++rate) {
       for (int qm = 0; qm < std::max(sweep.qm_size(), 1); ++qm) {
@@ -210,7 +220,8 @@ std::vector<v1::LogStep> ExpandSteps(const v1::TestPlan& plan) {
   for (v1::LogStep& step : steps) {
     if (plan.read_percent() > 0) step.set_read_percent(plan.read_percent());
     if (plan.access() == v1::ACCESS_RANDOM) step.set_random_order(true);
-    SetOperations(MeasuresParts(plan), step);
+    SetGroupCommit(plan, step);
+    if (step.operations().empty()) SetOperations(MeasuresParts(plan), step);
   }
   return steps;
 }
@@ -230,6 +241,10 @@ v1::HostPlan MakeHostPlan(const v1::TestPlan& plan, int host_index, const std::s
   host.set_lease_ns(plan.lease_ns());
   host.set_frame_interval_ns(frame_interval_ns);
   host.set_keep_files(plan.keep_files());
+  if (plan.has_watch()) {
+    *host.mutable_watch() = MakeWatchWork(plan);
+    return host;
+  }
   v1::LogWork& work = *host.mutable_log();
   *work.mutable_workload() = EffectiveWorkload(plan, host_index);
   for (const v1::LogStep& step : ExpandSteps(plan)) {

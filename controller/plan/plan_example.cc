@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
@@ -188,6 +189,13 @@ several hosts: `node[1-4]`, `node[08-12].example`, `rack[1-2]-node[1,3,5-8]`. Nu
 
 constexpr char kWorkload[] = R"(
 The plan's `workload` applies to every host; a host's own `workload` overrides it there.
+)";
+
+constexpr char kMqLog[] =
+    R"(
+Intervals of amqsrua's output as points, which the report shows over the measured bandwidth ([from-mq.md](from-mq.md#the-articles-chart)).
+`plimsoll plan from-mq --sweep` writes them. The lists have the same length, by rising `bandwidth_mb`. They affect neither the run nor its verdict, and need
+steps of log writes at full speed: no `rate`, `delay`, `read`, `block_size_mix`, `group_commit`, `files` or list of `qm`.
 )";
 
 constexpr char kSweeps[] = R"(
@@ -379,7 +387,9 @@ std::string Sections() {
 std::string PlanReference() {
   return absl::StrCat(kReferenceHead, "\n## Keys of the plan\n", Table(*v1::TestPlan::descriptor()),
                       "\n## Keys of `hosts`\n", kHosts, Table(*v1::HostSpec::descriptor()), "\n## Keys of `workload`\n",
-                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, Sections(), kCriteria, MetricTable(),
+                      kWorkload, Table(*v1::LogWorkload::descriptor()), kSweeps, "\n## Keys of `group_commit`\n",
+                      kGroupCommitReference, Table(*v1::GroupCommit::descriptor()), Sections(),
+                      "\n## Keys of `mq_log`\n", kMqLog, Table(*v1::MqLog::descriptor()), kCriteria, MetricTable(),
                       kCriteriaRules, StallClassNames(), ".\n\n## Criteria of HA drills\n", kHaCriteriaRules,
                       HaMetricTable(), "\n## Example\n\n```yaml\n", ExamplePlan(), "```\n");
 }

@@ -215,26 +215,39 @@ void AddOperationFigures(const std::string& prefix, size_t n, const google::prot
   }
 }
 
-// Adds the throughput of the reads, as the columns of a scope have that of its writes: reads, read_bytes, read_iops.
-void AddReadColumns(size_t n, CsvTable<ScopeRow>& table) {
-  const auto add = [n, &table](const char* name, auto get) {
-    table.Column(name, [n, get](const ScopeRow& row) {
+// Whether some step of the report has the operation with a throughput of its own.
+bool HasWhole(const v1::Report& report, const std::string& name) {
+  return std::ranges::any_of(report.steps(), [&name](const v1::StepReport& step) {
+    return std::ranges::any_of(step.operations(), [&name](const v1::OperationReport& operation) {
+      return operation.name() == name && IsWhole(operation);
+    });
+  });
+}
+
+// Adds the throughput of an operation, as the columns of a scope have that of its writes: reads, read_bytes, read_iops;
+// of calls MQPUT_completed, MQPUT_bytes, MQPUT_iops.
+void AddThroughputColumns(const std::string& operation, size_t n, CsvTable<ScopeRow>& table) {
+  const auto add = [n, &table](const std::string& name, auto get) {
+    table.Column(CsvCell(name), [n, get](const ScopeRow& row) {
       const bool known = row.operations[n] != nullptr && row.operations[n]->has_throughput();
       return known ? CsvCell(get(row.operations[n]->throughput())) : std::string();
     });
   };
-  add("reads", [](const v1::OperationThroughputReport& all) { return uint64_t{all.count()}; });
-  add("read_bytes", [](const v1::OperationThroughputReport& all) { return uint64_t{all.bytes()}; });
-  add("read_iops", [](const v1::OperationThroughputReport& all) { return all.iops(); });
-  add("read_mb_per_second", [](const v1::OperationThroughputReport& all) { return all.mb_per_second(); });
+  const bool reads = operation == kReadName;
+  add(reads ? "reads" : operation + "_completed",
+      [](const v1::OperationThroughputReport& all) { return uint64_t{all.count()}; });
+  add(operation + "_bytes", [](const v1::OperationThroughputReport& all) { return uint64_t{all.bytes()}; });
+  add(operation + "_iops", [](const v1::OperationThroughputReport& all) { return all.iops(); });
+  add(operation + "_mb_per_second", [](const v1::OperationThroughputReport& all) { return all.mb_per_second(); });
 }
 
-// Adds the latencies of the operations: sync_count, sync_p99_ns; for reads also throughput and response times.
-void AddOperationColumns(const std::vector<std::string>& names, CsvTable<ScopeRow>& table) {
+// Adds the latencies of the operations: sync_count, sync_p99_ns; for reads and calls also throughput, for reads
+// response times.
+void AddOperationColumns(const v1::Report& report, const std::vector<std::string>& names, CsvTable<ScopeRow>& table) {
   const google::protobuf::Descriptor& type = *v1::LatencyReport::descriptor();
   for (size_t n = 0; n < names.size(); ++n) {
     const bool reads = names[n] == kReadName;
-    if (reads) AddReadColumns(n, table);
+    if (HasWhole(report, names[n])) AddThroughputColumns(names[n], n, table);
     AddOperationFigures(
         names[n] + "_", n, type,
         [](const v1::OperationScopeReport& figures) -> const google::protobuf::Message* { return &figures.latency(); },
@@ -286,7 +299,7 @@ class OperationScopes {
 std::string RenderCsv(const v1::Report& report) {
   CsvTable<ScopeRow> table = ScopeTable();
   const std::vector<std::string> operations = OperationNames(report);
-  AddOperationColumns(operations, table);
+  AddOperationColumns(report, operations, table);
   if (HasPlacement(report)) {
     table.Column("queue_manager", [](const ScopeRow& row) { return CsvCell(row.scope.queue_manager()); });
     table.Column("down_host", [](const ScopeRow& row) { return CsvCell(row.step.down_host()); });
@@ -441,7 +454,7 @@ void AddTimes(const std::string& prefix, const SeriesPlaceOf& of, bool percentil
 }
 
 // `operations`: those that some step measures beside the writes.
-CsvTable<SecondRow> SecondColumns(const std::vector<std::string>& operations) {
+CsvTable<SecondRow> SecondColumns(const v1::Report& report, const std::vector<std::string>& operations) {
   CsvTable<SecondRow> table;
   table.Column("run_id", [](const SecondRow& row) { return CsvCell(row.report.run().id()); });
   table.Column("step", [](const SecondRow& row) { return CsvCell(uint64_t{row.step.number()}); });
@@ -465,15 +478,15 @@ CsvTable<SecondRow> SecondColumns(const std::vector<std::string>& operations) {
   AddTimes("latency_", [](const SecondRow& row) { return SeriesPlace{&row.series, row.row}; }, true, table);
   AddTimes("response_", [](const SecondRow& row) { return row.response; }, true, table);
   for (size_t n = 0; n < operations.size(); ++n) {
-    if (operations[n] == kReadName) {
-      const auto add = [n, &table](const char* name, const auto& column) {
-        table.Column(name, [n, column](const SecondRow& row) {
+    if (HasWhole(report, operations[n])) {
+      const auto add = [n, &table](const std::string& name, const auto& column) {
+        table.Column(CsvCell(name), [n, column](const SecondRow& row) {
           const SeriesPlace& at = row.operations[n];
           return at.series == nullptr ? std::string() : CsvCell(At(column(*at.series), at.row));
         });
       };
-      add("read_count", [](const v1::SeriesReport& series) -> const auto& { return series.writes(); });
-      add("read_bytes", [](const v1::SeriesReport& series) -> const auto& { return series.bytes(); });
+      add(operations[n] + "_count", [](const v1::SeriesReport& series) -> const auto& { return series.writes(); });
+      add(operations[n] + "_bytes", [](const v1::SeriesReport& series) -> const auto& { return series.bytes(); });
     }
     // The series of operations have no percentiles.
     AddTimes(absl::StrCat(operations[n], "_"), [n](const SecondRow& row) { return row.operations[n]; }, false, table);
@@ -485,7 +498,7 @@ CsvTable<SecondRow> SecondColumns(const std::vector<std::string>& operations) {
 
 std::string RenderTimelineCsv(const v1::Report& report) {
   const std::vector<std::string> operations = OperationNames(report);
-  CsvTable<SecondRow> table = SecondColumns(operations);
+  CsvTable<SecondRow> table = SecondColumns(report, operations);
   if (HasPlacement(report)) {
     table.Column("queue_manager", [](const SecondRow& row) {
       return row.series.qm() == 0 ? "" : CsvCell(QmText(row.report, row.series.host(), row.series.qm()));

@@ -35,7 +35,16 @@ bool OverRate(const v1::LimitReport& limit) {
   return limit.over() == v1::LIMIT_OVER_RATE;
 }
 
-// "480", "503.1": the rate as it was set, with every digit; a number of queue managers is whole.
+bool OverClients(const v1::LimitReport& limit) {
+  return limit.over() == v1::LIMIT_OVER_CLIENTS;
+}
+
+// "QMs": the load, above its column.
+const char* LoadHeading(const v1::LimitReport& limit) {
+  return OverRate(limit) ? "rate/QM" : OverClients(limit) ? "clients" : "QMs";
+}
+
+// "480", "503.1": the rate as it was set, with every digit; a number of queue managers or clients is whole.
 std::string LoadCell(const v1::LimitReport& limit, double load) {
   return OverRate(limit) ? FormatTargetRate(load) : absl::StrFormat("%.0f", load);
 }
@@ -72,8 +81,11 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
   const auto add = [&lines](const std::string& heading, const std::string& text) {
     for (const std::string& line : UnderHeading(heading, text)) lines.push_back(line);
   };
-  const std::string rate = absl::StrCat(AnyOperation(report.plan().read_percent()), "s/s");
-  const std::string unit = OverRate(limit) ? rate + " per queue manager" : "queue managers per host";
+  const std::string rate =
+      OverClients(limit) ? "commits/s" : absl::StrCat(AnyOperation(report.plan().read_percent()), "s/s");
+  const std::string unit = OverRate(limit)      ? rate + " per queue manager"
+                           : OverClients(limit) ? "clients per queue manager"
+                                                : "queue managers per host";
   if (limit.limit() > 0) {
     const bool bound = limit.cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR;
     add("Limit",
@@ -121,8 +133,7 @@ void AddCells(const v1::LimitLatency& latency, const LatencyUnit& unit, std::vec
 void AddConfidence(const v1::Report& report, const std::vector<const v1::LimitPoint*>& points, bool averages,
                    std::vector<std::string>& lines) {
   const v1::LimitReport& limit = report.limit();
-  TextTable table({"step", OverRate(limit) ? "rate/QM" : "QMs", "|", "measured", "from", "to", "may be", "|", "limit"},
-                  0, {8});
+  TextTable table({"step", LoadHeading(limit), "|", "measured", "from", "to", "may be", "|", "limit"}, 0, {8});
   bool any = false;
   for (const v1::LimitPoint* const point : points) {
     const v1::LimitConfidence& confidence = point->confidence();
@@ -173,8 +184,8 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   if (points.empty()) return {};
   const LatencyUnit unit;
   const bool several = report.hosts_size() > 1;
-  const std::string load = OverRate(limit) ? "rate/QM" : "QMs";
-  std::vector<std::string> headings = {"step", load, "IO/s", "|"};
+  const std::string load = LoadHeading(limit);
+  std::vector<std::string> headings = {"step", load, OverClients(limit) ? "commits/s" : "IO/s", "|"};
   AddHeadings(headings);
   headings.insert(headings.end(), {"|", "criteria"});
   TextTable cluster(headings, 0, {});
@@ -202,9 +213,13 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
     worst.AddRow(cells, mark);
   }
   const bool paced = OverRate(limit) || report.plan().workload().rate_per_second() > 0;
-  std::vector<std::string> lines = {
-      absl::StrCat("Load-latency curve: all hosts, ", paced ? "response" : "service", " time",
-                   ReadsAndWrites(report.plan().read_percent()) ? " of writes" : "", " in ", unit.name)};
+  std::vector<std::string> lines = {absl::StrCat("Load-latency curve: all hosts, ",
+                                                 OverClients(limit) ? "commit"
+                                                 : paced            ? "response"
+                                                                    : "service",
+                                                 OverClients(limit) ? " latency (simulated)" : " time",
+                                                 ReadsAndWrites(report.plan().read_percent()) ? " of writes" : "",
+                                                 " in ", unit.name)};
   AppendLines(cluster.Lines(), lines);
   if (not_recovered) lines.emplace_back("* measured although the storage had not recovered from the load before it");
   const size_t left_out = LimitCurve(limit).size() - points.size();
@@ -225,7 +240,8 @@ void LimitOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows)
   constexpr auto kBelow = ConfigurationRow::Text::kBelow;
   rows.push_back({"Search", "--over",
                   over_rate ? absl::StrCat("rate: ", AnyOperation(plan.read_percent()), "s/s of each queue manager")
-                            : "qm: active queue managers of each host"});
+                  : limit.over() == v1::LIMIT_OVER_CLIENTS ? "clients of each queue manager"
+                                                           : "qm: active queue managers of each host"});
   if (over_rate) {
     rows.push_back({"Tolerance", "--tolerance", absl::StrFormat("%g %%", limit.tolerance_percent()), kBelow});
   }
@@ -247,7 +263,9 @@ std::string RenderCurveCsv(const v1::Report& report) {
   CsvTable<v1::LimitPoint> table;
   const bool over_rate = report.limit().over() == v1::LIMIT_OVER_RATE;
   table.Column("step", [](const v1::LimitPoint& point) { return CsvCell(uint64_t{point.step()}); });
-  table.Column(over_rate ? "rate_per_queue_manager" : "queue_managers_per_host",
+  table.Column(over_rate                     ? "rate_per_queue_manager"
+               : OverClients(report.limit()) ? "clients_per_queue_manager"
+                                             : "queue_managers_per_host",
                [](const v1::LimitPoint& point) { return CsvCell(point.load()); });
   table.Column("iops", [](const v1::LimitPoint& point) { return CsvCell(point.iops()); });
   table.Column("criteria", [](const v1::LimitPoint& point) {

@@ -31,6 +31,8 @@ struct TextSection {
   // One more file of the results; null: there is none.
   const char* file = nullptr;
   std::string (*render_file)(const v1::Report& report) = nullptr;
+  // All rows of the configuration, for a run that does not write; null: they are those of a log run, with `options`.
+  std::vector<ConfigurationRow> (*configuration)(const v1::Report& report) = nullptr;
 };
 
 #define PLIMSOLL_KIND(Name) extern const TextSection k##Name##TextSection;

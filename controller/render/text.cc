@@ -222,12 +222,13 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
     append(TextCriteria(report));
     append(TextSummary(report, TextDetail::kFull));
   }
+  append(TextMqLog(report));
   append(TextHeading(report));
   for (const v1::StepReport& step : report.steps()) {
     append(TextStep(report, step));
     append(TextStalls(report, step));
     append(TextSlowest(report, step));
-    if (histogram_rows > 0) append(TextHistogram(step, histogram_rows, report.plan().read_percent()));
+    if (histogram_rows > 0) append(TextHistogram(step, histogram_rows, MainOperations(report.plan())));
   }
   append(TextClocks(report));
   append(TextHosts(report));
@@ -418,11 +419,23 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->answers) {
     out += "\n```text\n";
     const auto parts = section->parts(report);
-    for (const std::string& line : parts.front()) out += line + "\n";
+    // Nothing in it ends the block.
+    for (const std::string& line : parts.front()) out += absl::StrReplaceAll(line, {{"`", "'"}}) + "\n";
     out += "```\n";
   }
   AddCriteria(report, out);
   AddMdFigures(report, out);
+  for (const v1::StepReport& step : report.steps()) {
+    if (step.has_group_commit()) {
+      absl::StrAppend(&out, "\n", report.steps_size() > 1 ? absl::StrCat("Step ", step.number(), ": ") : "",
+                      GroupCommitText(report, step), "\n");
+    }
+  }
+  if (report.has_mq_log()) {
+    // Nothing in it ends the block.
+    const std::string text = absl::StrReplaceAll(absl::StrJoin(TextMqLog(report), "\n"), {{"`", "'"}});
+    absl::StrAppend(&out, "\n```text\n", text, "\n```\n");
+  }
   AddDoubts(report, out);
   if (!results.empty()) absl::StrAppend(&out, "\nResults: ", MdCode(results), ", run ", MdCode(run.id()), "\n");
   return out;

@@ -46,10 +46,15 @@ std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
 // "PASS   Results in plimsoll-results/20261120T192011Z-7f3a21", with its line break.
 std::string ResultsLine(const v1::Report& report, const ReportPlace& place);
 
+// What simulated clients made of the log writes of a step that has them, in one sentence.
+std::string GroupCommitText(const v1::Report& report, const v1::StepReport& step);
+
 // Its parts, as lines; empty where there is nothing to show.
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail);
 std::vector<std::string> TextCriteria(const v1::Report& report);
 std::vector<std::string> TextSummary(const v1::Report& report, TextDetail detail);
+// A queue manager's log against the storage.
+std::vector<std::string> TextMqLog(const v1::Report& report);
 // The run and its configuration.
 std::vector<std::string> TextHeading(const v1::Report& report);
 // One step, its stalls and its slowest writes.
@@ -151,9 +156,10 @@ struct HistogramRow {
 std::vector<HistogramRow> HistogramRows(const v1::DistributionReport& distribution, const v1::LatencyReport& latency,
                                         uint32_t rows);
 
-// The cluster's histogram of a step, and of its reads where it writes as well, as lines at most 80 columns wide; empty
-// where the report has none. `read_percent`: as in the plan.
-std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows, uint32_t read_percent = 0);
+// The cluster's histogram of a step, and of each further operation but the parts of the main one, as lines at most 80
+// columns wide; empty where the report has none. `main_operations`: what the step's main figures are about.
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows,
+                                       const std::string& main_operations = "writes");
 
 // The verdict, the criteria step by step, the figures of each step, what was doubtful, and where the results are; each
 // table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans are in <code> and can

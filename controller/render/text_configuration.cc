@@ -191,6 +191,19 @@ std::string QueueManagers(const v1::Report& report) {
   });
 }
 
+// "60 per QM, 2 KiB messages, 38us between commits on average (simulated); TripleWrite, 512 buffer pages"
+std::string ClientsText(const v1::TestPlan& plan) {
+  const v1::GroupCommit& commits = plan.group_commit();
+  const bool most = plan.limit().over() == v1::LIMIT_OVER_CLIENTS;
+  return absl::StrCat(most ? "up to " : "", FormatCount(commits.clients()), " per QM (simulated), ",
+                      FormatSizeForPeople(commits.message_size_bytes()), " messages, ",
+                      commits.has_client_rate_per_second()
+                          ? absl::StrCat(FormatTargetRate(commits.client_rate_per_second()), " commits/s each")
+                          : absl::StrCat(FormatLength(commits.think_time_ns()), " between commits on average"),
+                      "; ", LogWriteIntegrityName(commits.log_write_integrity()), ", buffer of ",
+                      commits.log_buffer_pages(), " pages");
+}
+
 std::string Steps(const v1::TestPlan& plan) {
   const bool pass = plan.workload().one_pass();
   std::string text = absl::StrCat(pass ? "one pass, at most " : "", FormatLength(plan.duration_ns()), " per step");
@@ -209,6 +222,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   using Text = ConfigurationRow::Text;
   const v1::TestPlan& plan = report.plan();
   const TextSection* const section = TextSectionOf(report);
+  if (section != nullptr && section->configuration != nullptr) return section->configuration(report);
   // An HA drill has none.
   const bool steps = section == nullptr || section->steps != nullptr;
   std::vector<ConfigurationRow> rows;
@@ -220,6 +234,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   if (plan.has_block_size_mix()) {
     rows.push_back({block + "s", "--bsize-mix",
                     absl::StrCat(absl::StrReplaceAll(plan.block_size_mix(), {{"=", " "}, {",", " %, "}}), " %")});
+  } else if (plan.has_group_commit()) {
+    rows.push_back({"Clients", "--clients", ClientsText(plan)});
   } else if (!HasPlacement(plan)) {
     rows.push_back({block, "--bsize", absl::StrJoin(sizes, ", ")});
   }
@@ -267,6 +283,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
     rows.push_back(
         {"If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others"});
   }
+  if (plan.has_mq_log()) rows.push_back({"MQ's log", "", plan.mq_log().source(), Text::kNone});
   rows.push_back({"Criteria", "--require", absl::StrJoin(plan.criteria(), ", "), Text::kNone});
   if (steps) {
     rows.push_back({"Stall threshold", "--stall",
@@ -277,7 +294,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   }
   if (plan.has_seed()) {
     // The rate's row has the seed of arrivals.
-    const bool shown = plan.has_block_size_mix() || random || mixed;
+    const bool shown = plan.has_block_size_mix() || plan.has_group_commit() || random || mixed;
     rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), shown ? Text::kRow : Text::kNone});
   }
   std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });

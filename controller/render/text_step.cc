@@ -81,7 +81,7 @@ std::string Title(const v1::Report& report, const v1::StepReport& step) {
       absl::StrCat("Step ",
                    FormatStepNumber(step.number(), static_cast<uint32_t>(std::max<uint64_t>(steps, step.number())),
                                     static_cast<uint32_t>(round_steps)),
-                   "   ", FormatBlockSize(step.block_size_bytes()));
+                   "   ", plan.has_watch() ? "watched" : FormatBlockSize(step.block_size_bytes()));
   if (repeat > 1) title += absl::StrCat("   repetition ", step.repetition(), " of ", repeat);
   if (HasPlacement(report)) {
     return title + (step.has_down_host() ? absl::StrCat("   ", SanitizeForTerminal(step.down_host()), " down")
@@ -171,7 +171,7 @@ void AddFigures(const v1::Report& report, const v1::StepReport& step, const Late
 // How long the parts of a write took, where they are measured.
 void AddParts(const v1::StepReport& step, const LatencyUnit& unit, std::vector<std::string>& lines) {
   for (const v1::OperationReport& operation : step.operations()) {
-    if (operation.name() == kReadName) continue;
+    if (IsWhole(operation)) continue;
     std::vector<v1::ScopeReport> parts;
     for (const v1::ScopeReport* const scope : RowsOf(step)) {
       const v1::OperationScopeReport* const own = FindScope(operation, *scope);
@@ -187,28 +187,32 @@ void AddParts(const v1::StepReport& step, const LatencyUnit& unit, std::vector<s
   }
 }
 
-// The figures of the reads of a step that writes as well.
-void AddReads(const v1::StepReport& step, const LatencyUnit& unit, std::vector<std::string>& lines) {
-  const v1::OperationReport* const reads = ReadsOf(step);
-  if (reads == nullptr) return;
+// The figures of an operation that the step has beside the main one, such as its reads.
+void AddWhole(const v1::StepReport& step, const v1::OperationReport& operation, const LatencyUnit& unit,
+              std::vector<std::string>& lines) {
   std::vector<v1::ScopeReport> scopes;
   for (const v1::ScopeReport* const scope : RowsOf(step)) {
-    if (std::optional<v1::ScopeReport> own = ReadScope(*reads, *scope)) scopes.push_back(*std::move(own));
+    if (std::optional<v1::ScopeReport> own = ReadScope(operation, *scope)) scopes.push_back(*std::move(own));
   }
   const std::vector<const v1::ScopeReport*> rows = PointersTo(scopes);
   if (rows.empty()) return;
-  const std::string service = absl::StrCat("reads; service time in ", unit.name);
-  if (HasTargetRate(step)) {
+  const bool reads = operation.name() == kReadName;
+  const std::string noun = SanitizeForTerminal(WholeOperations(operation.name()));
+  const bool commits = operation.name() == kCommitName;
+  const std::string service = absl::StrCat(noun, commits ? "; simulated; in " : "; service time in ", unit.name);
+  if (reads && HasTargetRate(step)) {
     lines.emplace_back();
     AddTable("  Response time of the reads, from the scheduled start", absl::StrCat("reads; in ", unit.name),
              TableOf(rows, {{&kResponseColumns}, kTextTable}, unit, MarkOf), lines);
   }
   lines.emplace_back();
-  AddTable("  Service time, of the read call", service,
-           TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
+  AddTable(reads     ? "  Service time, of the read call"
+           : commits ? "  Commit latency of simulated clients"
+                     : absl::StrCat("  ", noun),
+           service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
   lines.emplace_back();
-  AddTable("", service,
-           TableOf(rows, {{&kWriteColumns, nullptr, &kLatencyColumns}, kTextCounts}, unit, MarkOf, "reads"), lines);
+  AddTable("", service, TableOf(rows, {{&kWriteColumns, nullptr, &kLatencyColumns}, kTextCounts}, unit, MarkOf, noun),
+           lines);
 }
 
 void AddSlowest(const v1::Report& report, const v1::SlowestReport& slowest, const std::string& operation,
@@ -256,12 +260,24 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
 
 }  // namespace
 
+std::string GroupCommitText(const v1::Report& report, const v1::StepReport& step) {
+  const v1::GroupCommitReport& commits = step.group_commit();
+  return absl::StrCat("Group commit (simulated): ", FormatRate(commits.commits_per_second()), " commits/s of ",
+                      Counted(step.clients(), "client"), " per queue manager; mean write ",
+                      FormatFixed(commits.mean_write_bytes() / 1000, 1), " KB; ",
+                      commits.has_physical_over_logical() ? FormatFixed(commits.physical_over_logical(), 2) : kDash,
+                      " bytes written for each byte logged (",
+                      LogWriteIntegrityName(report.plan().group_commit().log_write_integrity()), ")");
+}
+
 std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport& step) {
   std::vector<std::string> lines;
   const v1::ScopeReport* cluster = ClusterOf(step);
   AddFigures(report, step, UnitFor({&step}), lines);
   AddParts(step, UnitFor({&step}), lines);
-  AddReads(step, UnitFor({&step}), lines);
+  for (const v1::OperationReport& operation : step.operations()) {
+    if (IsWhole(operation)) AddWhole(step, operation, UnitFor({&step}), lines);
+  }
   lines.emplace_back();
   AddEnds(report, step, lines);
   if (cluster == nullptr) return lines;
@@ -274,6 +290,7 @@ std::vector<std::string> TextStep(const v1::Report& report, const v1::StepReport
                     FormatCount(read->throughput().bytes()), " bytes");
   }
   AddIndented(counts, lines);
+  if (step.has_group_commit()) AddIndented(GroupCommitText(report, step), lines);
   if (cluster->has_slowest() && step.slowest().empty()) {
     AddSlowest(report, cluster->slowest(), MainOperation(report.plan()), lines);
   }

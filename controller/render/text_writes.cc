@@ -131,9 +131,10 @@ std::vector<std::string> TextStalls(const v1::Report& report, const v1::StepRepo
   const v1::StallsReport& stalls = step.stalls();
   std::vector<std::string> lines;
   const uint32_t read_percent = report.plan().read_percent();
-  const std::string operation = AnyOperation(read_percent);
+  const bool calls = !MainCall(report.plan()).empty();
+  const std::string operation = calls ? "call" : AnyOperation(read_percent);
   const std::string operations = operation + "s";
-  const std::string one = OneOperation(read_percent);
+  const std::string one = calls ? "a call" : OneOperation(read_percent);
   const std::string what = absl::StrCat("in flight or overdue for ", Threshold(stalls));
   if (stalls.count() == 0 && stalls.left_out() == 0) {
     AddIndented(absl::StrCat("No stalls: no ", operation, " was ", what), lines);
@@ -410,7 +411,7 @@ std::vector<std::string> HistogramLines(const std::vector<HistogramRow>& made, c
 
 }  // namespace
 
-std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows, uint32_t read_percent) {
+std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows, const std::string& main_operations) {
   const bool response = !step.response().distributions().empty();
   const auto& distributions = response ? step.response().distributions() : step.distributions();
   const v1::ScopeReport* const scope = ClusterOf(step);
@@ -418,18 +419,19 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
   std::vector<std::string> lines;
   if (scope != nullptr && distribution != nullptr) {
     lines = HistogramLines(HistogramRows(*distribution, response ? FeltLatency(*scope) : scope->latency(), rows),
-                           MainOperations(read_percent), response ? " (response time)" : "");
+                           main_operations, response ? " (response time)" : "");
   }
-  const v1::OperationReport* const reads = ReadsOf(step);
-  if (reads == nullptr) return lines;
-  const v1::OperationScopeReport* const read = ClusterOf(reads->scopes());
-  const v1::DistributionReport* const of_reads = ClusterOf(reads->distributions());
-  if (read == nullptr || of_reads == nullptr) return lines;
-  if (!lines.empty()) lines.emplace_back();
-  // The report has no distribution of the reads' response times.
-  AppendLines(
-      HistogramLines(HistogramRows(*of_reads, read->latency(), rows), "reads", response ? " (service time)" : ""),
-      lines);
+  for (const v1::OperationReport& operation : step.operations()) {
+    const v1::OperationScopeReport* const whole = IsWhole(operation) ? ClusterOf(operation.scopes()) : nullptr;
+    const v1::DistributionReport* const of_whole = ClusterOf(operation.distributions());
+    if (whole == nullptr || of_whole == nullptr) continue;
+    if (!lines.empty()) lines.emplace_back();
+    // The report has no distribution of the reads' response times.
+    AppendLines(
+        HistogramLines(HistogramRows(*of_whole, whole->latency(), rows),
+                       SanitizeForTerminal(WholeOperations(operation.name())), response ? " (service time)" : ""),
+        lines);
+  }
   return lines;
 }
 

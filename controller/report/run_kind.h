@@ -14,8 +14,8 @@ namespace plimsoll {
 // those with an analysis of their own. The tables of the layers are made from these lists: for a kind Name they need
 // kNamePlanKind (plan_kinds.h), kNameTextSection (sections.h) and MakeNameAnalysis (kind_analysis.cc), each in the
 // sources of the kind.
-#define PLIMSOLL_PLANNED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement)
-#define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement)
+#define PLIMSOLL_PLANNED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement) KIND(Watch)
+#define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement) KIND(Watch)
 #define PLIMSOLL_ANALYSED_KINDS(KIND) KIND(Ha) KIND(Limit)
 
 // kRun: log writes in the steps that the plan lists.
@@ -53,6 +53,7 @@ inline constexpr RunKindFacts kRunKinds[] = {
      [](const v1::Report& report) { return report.limit().step(); }},
     {RunKind::kPlacement, "placement", "run", "placement", "a placement",
      ", whose steps have different hosts down; compare runs (`plimsoll run`) without one", nullptr, true},
+    {RunKind::kWatch, "watch", "watch", "watched log", "a watch"},
     {},
 };
 

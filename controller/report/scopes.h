@@ -49,6 +49,23 @@ inline const v1::OperationReport* ReadsOf(const v1::StepReport& step) {
   return found == step.operations().end() ? nullptr : &*found;
 }
 
+// Whether that is the name of a part of a write: of its call, or of the sync behind it.
+inline bool IsPartName(const std::string& name) {
+  return name == "write_call" || name == "sync";
+}
+
+// The commits of a step's simulated clients; null if there are none.
+inline const v1::OperationReport* CommitsOf(const v1::StepReport& step) {
+  const auto found = std::ranges::find(step.operations(), kCommitName, &v1::OperationReport::name);
+  return found == step.operations().end() ? nullptr : &*found;
+}
+
+// Whether an operation beside the main one has a throughput of its own, as reads and calls have, and parts have not.
+inline bool IsWhole(const v1::OperationReport& operation) {
+  return operation.name() == kReadName ||
+         std::ranges::any_of(operation.scopes(), &v1::OperationScopeReport::has_throughput);
+}
+
 // The report's step with that number; null if there is none.
 inline const v1::StepReport* StepByNumber(const v1::Report& report, uint32_t number) {
   for (const v1::StepReport& step : report.steps()) {

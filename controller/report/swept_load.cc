@@ -26,7 +26,8 @@ std::vector<std::string> PartsOf(const Step& step, uint32_t qm, uint32_t read_pe
 
 uint64_t ListedSteps(const v1::TestPlan& plan) {
   const auto count = [](int values) { return static_cast<uint64_t>(std::max(values, 1)); };
-  const auto sizes = static_cast<uint64_t>(plan.has_block_size_mix() ? 1 : plan.block_size_bytes_size());
+  const auto sizes =
+      static_cast<uint64_t>(plan.has_block_size_mix() || plan.has_group_commit() ? 1 : plan.block_size_bytes_size());
   return sizes * count(plan.sweep().rate_per_second_size()) * count(plan.sweep().qm_size());
 }
 

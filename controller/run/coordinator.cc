@@ -65,6 +65,9 @@ std::optional<Failure> Coordinator::Run() {
     for (const v1::LogQueueManager& qm : options_.host_plans[host->index].log().queue_managers()) {
       host->qm_names.push_back(qm.name());
     }
+    for (const std::string& name : options_.host_plans[host->index].watch().watch().queue_managers()) {
+      host->qm_names.push_back(name);
+    }
   }
   options_.feed->Preparing();
   std::optional<Failure> failure = preparation_.Run();

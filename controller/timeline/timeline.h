@@ -38,6 +38,9 @@ struct StepShape {
   bool rated = false;
   // A host's part ends with its last operation; duration_ns is only the limit (LogWorkload.one_pass).
   bool one_pass = false;
+  // The operations are those of a watched program: they may overlap, have any size, and are not this run's load. A
+  // host's part ends where its frames do, mostly with the step.
+  bool watched = false;
 
   // Numbers of regular intervals are 0 ... measured_intervals() - 1, those of the warm-up -warmup_intervals() ... -1.
   int64_t measured_intervals() const { return (duration_ns + interval_ns - 1) / interval_ns; }

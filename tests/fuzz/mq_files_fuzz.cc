@@ -65,6 +65,17 @@ void TryFiles(const std::string& ini, const std::string& amqsrua, const std::str
           "the plan holds something else", made->yaml);
   Require(recordings.empty() == !plan->workload().has_rate_per_second(),
           "a rate without a load, or the other way round", made->yaml);
+  if (recordings.empty()) return;
+  MqLoad sweep;
+  sweep.sweep = true;
+  const auto swept = MakeMqPlan({named}, recordings, {"/given", {}}, sweep);
+  if (!swept.ok()) {
+    return Require(absl::StartsWith(std::string(swept.status().message()), name + ":"), "an error without its file",
+                   std::string(swept.status().message()));
+  }
+  const auto points = ReadPlan(swept->yaml, "plan.yaml");
+  Require(points.ok() && PlanProblems(*points).empty(), "the sweep cannot be run", swept->yaml);
+  Require(points->mq_log().write_size_bytes_size() > 0, "a sweep without a point", swept->yaml);
 }
 
 }  // namespace

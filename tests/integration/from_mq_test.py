@@ -65,6 +65,44 @@ class FromMq(harness.PlimsollTest):
         self.assertIn("MQ's mean write latency was 1,234 us", " ".join((out / "report.txt").read_text().split()))
         self.assert_nothing_left()
 
+    def test_another_interval_than_the_peak_is_played(self):
+        log = self.file("log.txt", AMQSRUA)
+        from_mq = ("plan", "from-mq", "--qm-ini", self.ini(), "--amqsrua", log)
+        for interval in ("median", "1"):
+            made = self.plimsoll(*from_mq, "--interval", interval)
+            self.assertIn(f"# - {log}:1, put 2017-10-04 13:56:01.70 GMT, 10.001 s long", made.out)
+            self.assertEqual(yaml.safe_load(made.out)["block_size"], "4k")
+        self.assertIn("such as --interval 6", self.plimsoll(*from_mq, "--interval", "2", code=2).err)
+        self.assertIn("--interval: 'p101' is not an interval", self.plimsoll(*from_mq, "--interval", "p101", code=2).err)
+        self.assertIn("both given", self.plimsoll(*from_mq, "--interval", "p95", "--sweep", code=2).err)
+
+    def test_a_sweep_measures_mqs_write_sizes_and_its_report_has_mqs_intervals_over_them(self):
+        plan = self.base / "plan.yaml"
+        made = self.plimsoll("plan", "from-mq", "--qm-ini", self.ini(), "--amqsrua", self.file("log.txt", AMQSRUA), "--sweep", "--out", plan)
+        self.assertTrue(made.out.endswith("4 block sizes, 2 points of MQ's\n"), made)
+        self.assertEqual(yaml.safe_load(plan.read_text())["block_size"], ["4k", "8k", "16k", "32k"])
+        self.assertIn("--rate (workload.rate) limits the writes", self.plimsoll("plan", "check", plan, "--rate", "5", code=2).err)
+        out = self.base / "out"
+        process = self.start_plimsoll("run", plan, "--duration", "1", "--warmup", "0", "--out", out)
+        process.finish()
+        run = self.result_of(process, out)
+        log = run.report["mq_log"]
+        self.assertEqual([size["block_size_bytes"] for size in log["sizes"]], [4096, 8192, 16384, 32768])
+        for size, step in zip(log["sizes"], run.report["steps"]):
+            [cluster] = [scope for scope in step["scopes"] if scope["kind"] == "cluster"]
+            self.assertAlmostEqual(size["mb_per_second"], cluster["mb_per_second"])
+        self.assertEqual(log["write_size_bytes"], [4099, 20000])
+        [small, large] = log["storage_mb_per_second"]
+        bandwidths = [size["mb_per_second"] for size in log["sizes"]]
+        self.assertTrue(min(bandwidths[:2]) <= small <= max(bandwidths[:2]), log)
+        self.assertTrue(min(bandwidths[2:]) <= large <= max(bandwidths[2:]), log)
+        for mb, storage, percent in zip(log["mb_per_second"], log["storage_mb_per_second"], log["percent"]):
+            self.assertAlmostEqual(percent, mb / storage * 100)
+        self.assertEqual([one["name"] for one in log["intervals"]], ["peak", "p95", "median"])
+        for text in ((out / "report.txt").read_text(), self.plimsoll("report", out).out, self.plimsoll("report", out, "--summary", "md").out):
+            self.assertIn("MQ's log against the storage, MB/s of one queue manager", text)
+        self.assert_nothing_left()
+
     def test_what_a_plan_cannot_say_is_said_on_standard_error_and_in_the_plan(self):
         other = self.file("other.ini", INI.format(path="/log/other").replace("LogFilePages=64", "LogFilePages=4096"))
         plan = self.base / "plan.yaml"

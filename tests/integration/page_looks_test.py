@@ -293,6 +293,30 @@ class PageLooks(pages.PageTest):
         self.assertIn("exceeded, storage not recovered", steps)
         self.assert_quiet()
 
+    def test_mqs_intervals_lie_over_the_measured_bandwidth_and_in_percent_of_it(self):
+        report = self.sample("mq-log")
+        log = report["mq_log"]
+        charts = self.browser.script(
+            "return plimsoll.page.state.sweep.slice(0, 2).map(({options}) => ({title: options.yTitle, x: options.x, text: options.x.map(options.xText),"
+            " series: Object.fromEntries(options.series.map(one => [one.name, one.values]))}));")
+        bandwidth, percent = charts
+        self.assertEqual(bandwidth["title"], "Bandwidth of one queue manager, MB/s, by write size")
+        self.assertEqual(percent["title"], "Percent of the storage\u2019s bandwidth at the same write size")
+        self.assertEqual(bandwidth["x"], sorted(bandwidth["x"]))
+        points = [value for value in bandwidth["series"]["MQ\u2019s intervals"] if value is not None]
+        self.assertEqual(sorted(points), log["mb_per_second"])
+        measured = [value for value in bandwidth["series"]["storage, measured"] if value is not None]
+        self.assertEqual(measured, [size["mb_per_second"] for size in log["sizes"]])
+        self.assertEqual(sorted(percent["series"]["MQ\u2019s intervals"]), sorted(value for value in log["percent"] if value > 0))
+        self.assertEqual(len(percent["x"]), len(bandwidth["x"]) - len(log["sizes"]) - 1, "one interval is larger than all sizes")
+        named = [text for text in bandwidth["text"] if ", median" in text]
+        self.assertEqual(len(named), 1)
+        self.assertRegex(named[0], r"MQ at [\d.]+ % of the storage, stands for 2 intervals$")
+        text = self.browser.script("return document.getElementById('mq-log').innerText")
+        self.assertIn("400 intervals of <b>log.txt</b>", text)
+        self.assertIn("2 intervals have writes above 128 KiB, the largest size measured: not compared.", text)
+        self.assert_quiet()
+
     def test_tables_that_are_too_wide_show_that_they_scroll(self):
         self.browser.set_size(390, 900, mobile=True)
         self.sample("storages")

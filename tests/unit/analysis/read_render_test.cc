@@ -265,7 +265,7 @@ TEST(ReadText, AHistogramOfTheReadsFollowsThatOfTheWrites) {
   };
   add(1'998'848, 700, *step.mutable_distributions());
   add(499'712, 300, *step.mutable_operations(0)->mutable_distributions());
-  const std::string text = absl::StrJoin(TextHistogram(step, 40, 30), "\n");
+  const std::string text = absl::StrJoin(TextHistogram(step, 40), "\n");
   const size_t writes = text.find("Histogram of the cluster's 700 writes; ");
   const size_t reads = text.find("Histogram of the cluster's 300 reads; ");
   EXPECT_LT(writes, reads);

@@ -1,7 +1,9 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// cutoff|drill|empty|hostile|hour|long-drill|lost|many|mixed|parts|placement|plain|queues|reads|search|sweep|storages.
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|mixed|mq-log|parts|placement|plain|queues|reads|search|sweep|
+// storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -9,8 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "controller/analysis/mq_log_report.h"
 #include "controller/page/report_page.h"
 #include "controller/render/json.h"
+#include "controller/report/scopes.h"
 #include "tests/unit/page/report_builder.h"
 
 namespace plimsoll {
@@ -101,6 +105,26 @@ v1::Report LostReport() {
   }
   report.mutable_hosts(1)->mutable_lost()->set_reason("the session broke");
   report.mutable_hosts(1)->mutable_lost()->set_step(1);
+  return report;
+}
+
+// A queue manager's log over four measured sizes, of which one interval is larger than all.
+v1::Report MqLogSample() {
+  v1::Report report = SweepReport();
+  v1::MqLog& log = *report.mutable_plan()->mutable_mq_log();
+  log.set_source("400 intervals of <b>log.txt</b>");
+  double smallest = 1e9;
+  for (const v1::StepReport& step : report.steps()) {
+    if (const v1::ScopeReport* const cluster = ClusterOf(step); cluster != nullptr) {
+      smallest = std::min(smallest, cluster->mb_per_second());
+    }
+  }
+  for (int i = 1; i <= 200; ++i) {
+    log.add_write_size_bytes(i == 200 ? 200'000 : 4'096 + static_cast<uint64_t>(i * 7'919 % 500 * i));
+    log.add_bandwidth_mb(smallest / 6 * (0.2 + i / 400.0));
+    log.add_intervals(2);
+  }
+  *report.mutable_mq_log() = MakeMqLogReport(report);
   return report;
 }
 
@@ -232,6 +256,7 @@ int Main(const std::string& kind, bool json) {
                                                          {"storages", StoragesReport},
                                                          {"plain", PlainReport},
                                                          {"many", ManyReport},
+                                                         {"mq-log", MqLogSample},
                                                          {"queues", QueuesReport},
                                                          {"parts", PartsReport},
                                                          {"mixed", MixedReport},

@@ -304,6 +304,16 @@ TEST(ReportPageData, HasTheRowsOfTheConfiguration) {
   }
 }
 
+TEST(ReportPageData, HasThePointsOfMqsLogOnce) {
+  v1::Report report = MakeReport({});
+  report.mutable_plan()->mutable_mq_log()->add_write_size_bytes(4'096);
+  report.mutable_mq_log()->add_write_size_bytes(4'096);
+  const Struct data = Parse(ReportPageData(report));
+  const Struct& shown = Member(data, "report").struct_value();
+  EXPECT_EQ(Member(Member(shown, "mq_log").struct_value(), "write_size_bytes").list_value().values_size(), 1);
+  EXPECT_FALSE(Member(Member(shown, "plan").struct_value(), "mq_log").has_struct_value());
+}
+
 TEST(ReportPageData, LeavesOutSeriesThatWouldBeThoseOfALargerScope) {
   MadeUp made_up;
   made_up.qms = 1;

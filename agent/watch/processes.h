@@ -1,0 +1,93 @@
+// What /proc shows of the processes that are watched.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/watch/watched_files.h"
+#include "common/posix.h"
+
+namespace plimsoll {
+
+// The files of a log: those below its directory. Reads /proc alone, never the storage: looking at a file on a file
+// system that hangs would hang. Not thread-safe.
+class LogDirectory {
+ public:
+  explicit LogDirectory(std::string path);
+
+  const std::string& path() const { return path_; }
+  // Whether the file is the log's. It is if its path lies below the directory, or if the directory had a file of that
+  // name and inode when it was last listed: in a container its path is another one.
+  bool Holds(const std::string& path, uint64_t inode) const;
+  // Whether a name that a process opens a file by cannot be that of a file of the log: an absolute path that is not
+  // below the directory and does not end like one of its files. Links that lead into the directory by a new name are
+  // not seen.
+  bool CannotBe(const std::string& name) const;
+  // Reads the directory. May hang with a hung file system.
+  void List();
+  // Place of the file as v1::WriteSample has it: the number in an extent's name, else its place in the order of their
+  // appearance.
+  uint32_t ExtentOf(const std::string& path);
+
+ private:
+  const std::string path_;
+  std::map<std::string, uint64_t> inodes_;
+  std::map<std::string, uint32_t> numbers_;
+};
+
+// What a line of /proc/PID/fdinfo/N shows.
+struct FdInfo {
+  uint64_t position = 0;
+  // As fcntl(F_GETFL) has them.
+  int flags = 0;
+  // 0 before Linux 5.15.
+  uint64_t inode = 0;
+};
+FdInfo ParseFdInfo(const std::string& text);
+
+// One descriptor of a process; nothing where it is closed or cannot be read.
+std::optional<DescriptorFile> ReadDescriptor(uint32_t pid, int fd, LogDirectory& log);
+// The text at an address of a process, up to its first zero; empty where it cannot be read.
+std::string ReadText(uint32_t pid, uint64_t address);
+// All of them. PERMISSION_DENIED names the capability that is missing, NOT_FOUND a process that does not exist.
+absl::StatusOr<std::map<int, DescriptorFile>> ReadDescriptors(uint32_t pid, LogDirectory& log);
+// The open flags of its log files in words, each once.
+std::vector<std::string> ReadOpenFlags(uint32_t pid, LogDirectory& log);
+
+// The processes of this host that have a file of the log open. `hidden` counts the processes that could not be looked
+// at.
+std::vector<uint32_t> FindHolders(LogDirectory& log, size_t& hidden);
+// The directory of a process's MQ extents; empty where it has none open.
+std::string FindLogDirectory(uint32_t pid);
+
+// A process that is watched, recognised even after its number was given to another.
+class WatchedProcess {
+ public:
+  // Checks that it can be watched: it exists, is no thread, and runs a 64-bit program. An error has the way out.
+  static absl::StatusOr<WatchedProcess> Open(uint32_t pid);
+
+  uint32_t pid() const { return pid_; }
+  const std::string& name() const { return name_; }
+  bool ended() const;
+  uint32_t CountThreads() const;
+
+ private:
+  WatchedProcess(uint32_t pid, std::string name, UniqueFd directory)
+      : pid_(pid), name_(std::move(name)), directory_(std::move(directory)) {}
+
+  uint32_t pid_;
+  std::string name_;
+  // Its directory in /proc.
+  UniqueFd directory_;
+};
+
+// Locks of /proc/locks on the files, "master: POSIX WRITE, pid 4711, held", in order. `inodes`: names by inode.
+std::vector<std::string> DescribeLocks(const std::string& proc_locks, const std::map<uint64_t, std::string>& inodes);
+
+}  // namespace plimsoll

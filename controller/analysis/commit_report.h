@@ -1,0 +1,25 @@
+// What simulated clients made of a step's log writes.
+#pragma once
+
+#include "controller/report/scopes.h"
+#include "plimsoll/v1/step.pb.h"
+
+namespace plimsoll {
+
+// Adds the section about group commit to a step whose scopes and operations are complete; nothing to other steps.
+inline void AddGroupCommit(v1::StepReport& step) {
+  const v1::OperationReport* const commits = CommitsOf(step);
+  const v1::ScopeReport* const cluster = ClusterOf(step);
+  const v1::OperationScopeReport* const own =
+      commits == nullptr || cluster == nullptr ? nullptr : FindScope(*commits, *cluster);
+  if (own == nullptr || cluster->writes() == 0) return;
+  v1::GroupCommitReport& report = *step.mutable_group_commit();
+  const auto physical = static_cast<double>(cluster->bytes());
+  const auto logical = static_cast<double>(own->throughput().bytes());
+  report.set_commits_per_second(own->throughput().iops());
+  report.set_mean_write_bytes(physical / static_cast<double>(cluster->writes()));
+  report.set_logical_bytes(own->throughput().bytes());
+  if (logical > 0) report.set_physical_over_logical(physical / logical);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,46 @@
+// What a plan watches: its operations and the names of its writers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "plimsoll/v1/log_step.pb.h"
+#include "plimsoll/v1/plan.pb.h"
+
+namespace plimsoll {
+
+// Whether the writes of a log are watched. Otherwise only calls are, and the first call is the main operation.
+inline bool WatchesLog(const v1::WatchPlan& watch) {
+  return !watch.queue_managers().empty() || watch.has_log_dir();
+}
+
+// The operation of a call: "MQPUT", and of "libmqm_r.so:MQPUT" the function alone.
+inline std::string CallName(const std::string& call) {
+  const size_t colon = call.rfind(':');
+  return colon == std::string::npos ? call : call.substr(colon + 1);
+}
+
+// Names of the writers, by their numbers: queue managers, or the watched process.
+inline std::vector<std::string> WatchedWriterNames(const v1::WatchPlan& watch) {
+  std::vector<std::string> names(watch.queue_managers().begin(), watch.queue_managers().end());
+  if (names.empty()) names.push_back(absl::StrCat("pid ", watch.pid()));
+  return names;
+}
+
+// The main operation of a step that watches calls alone; empty: the step reads or writes.
+inline std::string MainCall(const v1::LogStep& step) {
+  const bool call = step.operations_size() > 0 && step.operations(0).kind() == v1::OPERATION_CALL;
+  return call ? step.operations(0).name() : "";
+}
+inline std::string MainCall(const v1::TestPlan& plan) {
+  const bool call = plan.has_watch() && !WatchesLog(plan.watch()) && !plan.watch().calls().empty();
+  return call ? CallName(plan.watch().calls(0)) : "";
+}
+
+// The plural of a call's name: "MQPUT calls".
+inline std::string CallsText(const std::string& call) {
+  return absl::StrCat(call, " calls");
+}
+
+}  // namespace plimsoll
