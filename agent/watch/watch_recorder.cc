@@ -197,7 +197,7 @@ void WatchRecorder::TakeCall(const CompletedCall& call, std::span<const PerfReco
   const std::optional<uint32_t> writer = context_.targets.WriterOf(call.pid);
   const auto number = static_cast<size_t>(call.number);
   if (!writer || number >= context_.setup.functions.size() || !InStep(call.end_ns)) return;
-  const bool sized = HasBufferLength(context_.setup.functions[number].function) && FifthArgumentRegister() != 0;
+  const bool sized = HasBufferLength(context_.setup.functions[number].function) && FunctionProbes::HasFifthArgument();
   Count(*writer, {.operation = context_.setup.function_operations[number],
                   .start_ns = call.start_ns,
                   .end_ns = call.end_ns,
