@@ -43,8 +43,10 @@ absl::StatusOr<TraceFs> TraceFs::Open() {
           absl::StrCat(path, " cannot be read, which tracing system calls needs: ", kTraceFsAdvice));
     }
     if (!root.valid()) continue;
-    // The mount point exists without tracefs, too.
-    if (faccessat(root.get(), "events", F_OK, 0) == 0) return TraceFs(std::move(root), path);
+    // The mount point exists without tracefs, too. Not faccessat, which leaves the capabilities of the agent's file
+    // out.
+    struct stat events{};
+    if (fstatat(root.get(), "events", &events, 0) == 0) return TraceFs(std::move(root), path);
     if (errno == EACCES) {
       return absl::PermissionDeniedError(
           absl::StrCat(path, " cannot be searched, which tracing system calls needs: ", kTraceFsAdvice));
