@@ -29,8 +29,8 @@ constexpr char kSyscallExit[] = "raw_syscalls/sys_exit";
 constexpr int kCostBatches = 40;
 constexpr int kCallsInBatch = 500;
 
-// What the agent's own probe is set on. It must not be inlined, nor merged with another function.
-[[gnu::noinline, gnu::noclone]] void ProbedFunction() {
+// What the agent's own probe is set on. It must not be inlined.
+[[gnu::noinline]] void ProbedFunction() {
   asm volatile("" ::: "memory");
 }
 

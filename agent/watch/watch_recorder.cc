@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "agent/host/storage_stack.h"
 #include "agent/watch/processes.h"
+#include "common/algorithm.h"
 #include "common/clock.h"
 #include "common/units.h"
 
@@ -144,7 +145,7 @@ void WatchRecorder::Drain(int64_t now_ns) {
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(next_));
   next_ = 0;
   const auto before = [](const PerfRecord& a, const PerfRecord& b) { return a.time_ns < b.time_ns; };
-  std::ranges::stable_sort(fresh, before);
+  StableSort(fresh, before);
   const auto middle = static_cast<std::ptrdiff_t>(pending_.size());
   pending_.insert(pending_.end(), fresh.begin(), fresh.end());
   std::inplace_merge(pending_.begin(), pending_.begin() + middle, pending_.end(), before);

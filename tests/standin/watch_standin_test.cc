@@ -190,7 +190,7 @@ class WatchStandinTest : public ::testing::Test {
     for (int operation = 0; operation < operations.size(); ++operation) {
       SCOPED_TRACE(operations[operation].name());
       std::vector<StandinEntry>& entries = made[operations[operation].name()];
-      std::ranges::stable_sort(entries, {}, &StandinEntry::before_ns);
+      std::ranges::sort(entries, {}, &StandinEntry::before_ns);
       CheckOperation(static_cast<uint32_t>(operation), entries, done);
     }
     RecordProperty("overhead_percent", std::to_string(done.watch().overhead_percent()));
