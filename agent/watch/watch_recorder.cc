@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -142,13 +143,13 @@ void WatchRecorder::Drain(int64_t now_ns) {
   const auto late = std::erase_if(
       fresh, [this](const PerfRecord& record) { return !IsGap(record) && record.time_ns < taken_until_ns_; });
   dropped_ += late;
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(next_));
-  next_ = 0;
   const auto before = [](const PerfRecord& a, const PerfRecord& b) { return a.time_ns < b.time_ns; };
   StableSort(fresh, before);
-  const auto middle = static_cast<std::ptrdiff_t>(pending_.size());
-  pending_.insert(pending_.end(), fresh.begin(), fresh.end());
-  std::inplace_merge(pending_.begin(), pending_.begin() + middle, pending_.end(), before);
+  std::vector<PerfRecord> merged;
+  merged.reserve(pending_.size() - next_ + fresh.size());
+  std::ranges::merge(std::span(pending_).subspan(next_), fresh, std::back_inserter(merged), before);
+  pending_ = std::move(merged);
+  next_ = 0;
 }
 
 void WatchRecorder::TakeUntil(int64_t settled_ns, int64_t now_ns) {
