@@ -200,7 +200,7 @@ std::set<MappedFile> FindNeededFiles(const std::string& program, uint32_t pid) {
       directories.insert(directories.end(), common.begin(), common.end());
       for (const std::string& directory : directories) {
         const std::string path = absl::StrCat(directory, "/", library);
-        if (access(path.c_str(), R_OK) != 0) continue;
+        if (!UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)).valid()) continue;
         if (found.insert({path, path}).second) open_paths.push_back(path);
         break;
       }

@@ -6,10 +6,6 @@
 #include <cstring>
 #include <optional>
 
-#if defined(__x86_64__)
-#include <asm/perf_regs.h>
-#endif
-
 namespace plimsoll {
 namespace {
 
@@ -89,21 +85,23 @@ bool IsCall(PerfRecord::Kind kind) {
   return kind == PerfRecord::Kind::kCallEnter || kind == PerfRecord::Kind::kCallReturn;
 }
 
-}  // namespace
-
-uint64_t PerfSampleType(const PerfEventInfo& info) {
-  uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-  if (!IsCall(info.kind)) type |= PERF_SAMPLE_RAW;
-  if (info.has_register) type |= PERF_SAMPLE_REGS_USER;
-  return type;
+// Of a probed function: the place of the probe, then what its definition adds (FunctionProbes).
+bool ReadFunctionRaw(RecordReader& reader, const PerfEventInfo& info, PerfRecord& record) {
+  record.number = info.number;
+  const auto size = reader.Take<uint32_t>();
+  const auto raw = size ? reader.TakeBytes(*size) : std::nullopt;
+  if (!raw) return false;
+  if (!info.has_argument) return true;
+  if (raw->size() < kValuesOffset) return false;
+  const auto argument = RecordReader(raw->subspan(kValuesOffset)).Take<uint64_t>();
+  record.args[0] = argument.value_or(0);
+  return argument.has_value();
 }
 
-uint64_t FifthArgumentRegister() {
-#if defined(__x86_64__)
-  return uint64_t{1} << PERF_REG_X86_R8;
-#else
-  return 0;
-#endif
+}  // namespace
+
+uint64_t PerfSampleType() {
+  return PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
 }
 
 void PerfRecordParser::Parse(std::span<const uint8_t> bytes, std::vector<PerfRecord>& records) {
@@ -147,13 +145,8 @@ void PerfRecordParser::ParseSample(std::span<const uint8_t> body, std::vector<Pe
   record.pid = *pid;
   record.tid = *tid;
   record.owner = info->owner;
-  if (IsCall(info->kind)) {
-    record.number = info->number;
-    // An abi of 0: the thread had no registers of a user.
-    if (const auto abi = info->has_register ? reader.Take<uint64_t>() : std::nullopt; abi.value_or(0) != 0) {
-      record.args[0] = reader.Take<uint64_t>().value_or(0);
-    }
-  } else if (!ReadRaw(reader, record)) {
+  const bool whole = IsCall(info->kind) ? ReadFunctionRaw(reader, *info, record) : ReadRaw(reader, record);
+  if (!whole) {
     ++lost_;
     return;
   }

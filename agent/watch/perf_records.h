@@ -35,16 +35,12 @@ struct PerfEventInfo {
   uint32_t owner = 0;
   // Of a function.
   int64_t number = 0;
-  // Whether its samples hold a register.
-  bool has_register = false;
+  // Of a function's entry: whether the record holds its fifth argument.
+  bool has_argument = false;
 };
 
-// Sample fields of all events, which the parser expects, and what events of functions have in addition.
-uint64_t PerfSampleType(const PerfEventInfo& info);
-
-// Register that holds the fifth argument of a function at its entry, as perf_event_attr.sample_regs_user; 0 where
-// arguments are passed otherwise than known here.
-uint64_t FifthArgumentRegister();
+// Sample fields that the parser expects of every event.
+uint64_t PerfSampleType();
 
 // Turns the bytes of one ring into records. Not thread-safe.
 class PerfRecordParser {

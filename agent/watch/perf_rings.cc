@@ -63,7 +63,7 @@ perf_event_attr CommonAttr() {
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.sample_id_all = 1;
-  attr.sample_type = PerfSampleType({});
+  attr.sample_type = PerfSampleType();
   attr.watermark = 1;
   // The agent looks every few milliseconds: a wake-up would cost the watched process an interrupt.
   attr.wakeup_watermark = UINT32_MAX;
@@ -146,26 +146,6 @@ std::vector<int> ParseCpuList(const std::string& text) {
   return cpus;
 }
 
-absl::StatusOr<UprobeDevice> FindUprobeDevice() {
-  const std::string device = "/sys/bus/event_source/devices/uprobe/";
-  UprobeDevice found;
-  if (!absl::SimpleAtoi(ReadTextLine(device + "type"), &found.type)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this kernel has no uprobes (", device,
-                     "type does not exist), so that no call can be timed; leave out --calls, or use a kernel with "
-                     "CONFIG_UPROBE_EVENTS (4.17 or later)"));
-  }
-  // "config:0": the bit that asks for returns.
-  const std::string format = ReadTextLine(device + "format/retprobe");
-  unsigned bit = 0;
-  if (const size_t colon = format.find(':');
-      colon == std::string::npos || !absl::SimpleAtoi(format.substr(colon + 1), &bit) || bit > 63) {
-    return absl::UnimplementedError(absl::StrCat(device, "format/retprobe is \"", format, "\", not a bit of config"));
-  }
-  found.retprobe = uint64_t{1} << bit;
-  return found;
-}
-
 absl::StatusOr<std::unique_ptr<PerfRings>> PerfRings::Create() {
   // Each event takes a descriptor.
   rlimit limit{};
@@ -222,23 +202,15 @@ absl::Status PerfRings::AddRing(int cpu, size_t bytes) {
 }
 
 absl::Status PerfRings::OpenEvent(const PerfEventSpec& spec, uint32_t pid, uint32_t tid, const Ring& ring) {
-  const bool function = !spec.path.empty();
-  PerfEventInfo info{spec.kind, tid, spec.number, false};
-  info.has_register = spec.kind == PerfRecord::Kind::kCallEnter && FifthArgumentRegister() != 0;
+  const PerfEventInfo info{spec.kind, tid, spec.number, spec.has_argument};
   perf_event_attr attr = CommonAttr();
-  attr.type = spec.type;
+  attr.type = PERF_TYPE_TRACEPOINT;
   attr.config = spec.config;
   attr.sample_period = 1;
-  attr.sample_type = PerfSampleType(info);
   attr.disabled = enabled_ ? 0 : 1;
   attr.inherit = 1;
   attr.inherit_thread = 1;
-  if (info.has_register) attr.sample_regs_user = FifthArgumentRegister();
   if (spec.reports_exec) attr.comm = attr.comm_exec = 1;
-  if (function) {
-    attr.uprobe_path = reinterpret_cast<uint64_t>(spec.path.c_str());
-    attr.probe_offset = spec.offset;
-  }
   UniqueFd fd(OpenPerfEvent(attr, static_cast<int>(tid), ring.cpu));
   if (!fd.valid() && errno == EINVAL) {
     // Before Linux 5.13 processes that it starts inherit events as well; their records are passed over.
@@ -247,8 +219,9 @@ absl::Status PerfRings::OpenEvent(const PerfEventSpec& spec, uint32_t pid, uint3
   }
   if (!fd.valid() && errno == ENODEV) return absl::OkStatus();
   if (!fd.valid()) {
-    return PerfError(function ? absl::StrCat("process ", pid, " in ", spec.path) : absl::StrCat("process ", pid),
-                     errno);
+    return PerfError(
+        spec.function.empty() ? absl::StrCat("process ", pid) : absl::StrCat(spec.function, " of process ", pid),
+        errno);
   }
   Event event;
   if (ioctl(fd.get(), PERF_EVENT_IOC_ID, &event.id) != 0) return PosixError("ioctl", "PERF_EVENT_IOC_ID", errno);

@@ -19,13 +19,13 @@ namespace plimsoll {
 // What is opened for each watched thread.
 struct PerfEventSpec {
   PerfRecord::Kind kind = PerfRecord::Kind::kSyscallEnter;
-  // perf_event_attr.type: that of tracepoints, or of the uprobe device; and config.
-  uint32_t type = 0;
+  // Number of the tracepoint, or of the function's probe.
   uint64_t config = 0;
-  // Of a function: its file, its place there, and its number in the records.
-  std::string path;
-  uint64_t offset = 0;
+  // Of a function: its number in the records; and what it is, for errors.
   int64_t number = 0;
+  std::string function;
+  // Whether the record holds the fifth argument.
+  bool has_argument = false;
   // Which records the kernel keeps ("id == 1 || id == 18"); empty: all.
   std::string filter;
   // Whether a new program in the process is reported, too.
@@ -90,14 +90,6 @@ class PerfRings {
 
 // The numbers in a list such as "0-3,8": how the kernel writes CPUs.
 std::vector<int> ParseCpuList(const std::string& text);
-
-// The uprobe device's number for perf_event_attr.type; `retprobe` is its flag for returns.
-struct UprobeDevice {
-  uint32_t type = 0;
-  uint64_t retprobe = 0;
-};
-// FAILED_PRECONDITION where the kernel has none.
-absl::StatusOr<UprobeDevice> FindUprobeDevice();
 
 // Why perf_event_open failed for `subject`, with the way out.
 absl::Status PerfError(const std::string& subject, int error_number);

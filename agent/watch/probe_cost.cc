@@ -1,7 +1,6 @@
 #include "agent/watch/probe_cost.h"
 
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,8 +29,8 @@ constexpr char kSyscallExit[] = "raw_syscalls/sys_exit";
 constexpr int kCostBatches = 40;
 constexpr int kCallsInBatch = 500;
 
-// What the agent's own probe is set on. It must not be inlined, nor merged with another function.
-[[gnu::noinline, gnu::noclone]] void ProbedFunction() {
+// What the agent's own probe is set on. It must not be inlined.
+[[gnu::noinline]] void ProbedFunction() {
   asm volatile("" ::: "memory");
 }
 
@@ -88,7 +87,6 @@ absl::StatusOr<std::vector<PerfEventSpec>> SyscallSpecs() {
   PLIMSOLL_RETURN_IF_ERROR(tracefs.CheckField(kSyscallExit, "ret", 16, 8));
   PerfEventSpec enter;
   enter.kind = PerfRecord::Kind::kSyscallEnter;
-  enter.type = PERF_TYPE_TRACEPOINT;
   PLIMSOLL_ASSIGN_OR_RETURN(enter.config, tracefs.IdOf(kSyscallEnter));
   enter.filter = CallFilter();
   enter.reports_exec = true;
@@ -97,20 +95,6 @@ absl::StatusOr<std::vector<PerfEventSpec>> SyscallSpecs() {
   PLIMSOLL_ASSIGN_OR_RETURN(exit.config, tracefs.IdOf(kSyscallExit));
   exit.reports_exec = false;
   return std::vector<PerfEventSpec>{std::move(enter), std::move(exit)};
-}
-
-std::vector<PerfEventSpec> FunctionSpecs(const UprobeDevice& device, const std::string& path, uint64_t offset,
-                                         int64_t number) {
-  PerfEventSpec enter;
-  enter.kind = PerfRecord::Kind::kCallEnter;
-  enter.type = device.type;
-  enter.path = path;
-  enter.offset = offset;
-  enter.number = number;
-  PerfEventSpec leave = enter;
-  leave.kind = PerfRecord::Kind::kCallReturn;
-  leave.config = device.retprobe;
-  return {std::move(enter), std::move(leave)};
 }
 
 absl::StatusOr<uint64_t> MeasureWriteCost(std::span<const PerfEventSpec> specs) {
@@ -124,9 +108,11 @@ absl::StatusOr<uint64_t> MeasureWriteCost(std::span<const PerfEventSpec> specs) 
   });
 }
 
-absl::StatusOr<uint64_t> MeasureCallCost(const UprobeDevice& device) {
+absl::StatusOr<uint64_t> MeasureCallCost(FunctionProbes& probes) {
   PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t offset, OwnFileOffset(reinterpret_cast<uintptr_t>(&ProbedFunction)));
-  return MeasureCost(FunctionSpecs(device, "/proc/self/exe", offset, 0), [] {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::vector<PerfEventSpec> specs,
+                            probes.Add("/proc/self/exe", offset, "a function of the agent", 0));
+  return MeasureCost(specs, [] {
     for (int call = 0; call < kCallsInBatch; ++call) ProbedFunction();
   });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "agent/watch/function_probes.h"
 #include "agent/watch/perf_rings.h"
 
 namespace plimsoll {
@@ -14,15 +15,11 @@ namespace plimsoll {
 // The events of each thread whose system calls are watched. An error has the way out.
 absl::StatusOr<std::vector<PerfEventSpec>> SyscallSpecs();
 
-// The two events of a function: its entry and its return.
-std::vector<PerfEventSpec> FunctionSpecs(const UprobeDevice& device, const std::string& path, uint64_t offset,
-                                         int64_t number);
-
 // How much longer a write takes with these events, in nanoseconds: the calling thread writes to /dev/null without them
 // and with them. At least 1.
 absl::StatusOr<uint64_t> MeasureWriteCost(std::span<const PerfEventSpec> specs);
 
 // How much longer a call takes with a probe at its entry and its return: the agent calls a function of its own.
-absl::StatusOr<uint64_t> MeasureCallCost(const UprobeDevice& device);
+absl::StatusOr<uint64_t> MeasureCallCost(FunctionProbes& probes);
 
 }  // namespace plimsoll

@@ -90,9 +90,18 @@ bool LogDirectory::Holds(const std::string& path, uint64_t inode) const {
   return inode != 0 && found != inodes_.end() && found->second == inode;
 }
 
-bool LogDirectory::CannotBe(const std::string& name) const {
-  return !name.empty() && name.front() == '/' && !absl::StrContains(name, "/../") && !Holds(name, 0) &&
-         !inodes_.contains(BaseName(name)) && !IsQueueManagerLog(name);
+std::optional<DescriptorFile> LogDirectory::FileOfName(const std::string& name) {
+  if (name.empty() || name.front() != '/' || absl::StrContains(name, "/../")) return std::nullopt;
+  DescriptorFile file;
+  file.path = name;
+  file.log = Holds(name, 0);
+  if (file.log) {
+    file.extent = ExtentOf(name);
+    file.position = 0;
+    return file;
+  }
+  if (inodes_.contains(BaseName(name)) || IsQueueManagerLog(name)) return std::nullopt;
+  return file;
 }
 
 void LogDirectory::List() {

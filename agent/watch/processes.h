@@ -25,10 +25,10 @@ class LogDirectory {
   // Whether the file is the log's. It is if its path lies below the directory, or if the directory had a file of that
   // name and inode when it was last listed: in a container its path is another one.
   bool Holds(const std::string& path, uint64_t inode) const;
-  // Whether a name that a process opens a file by cannot be that of a file of the log: an absolute path that is not
-  // below the directory and does not end like one of its files. Links that lead into the directory by a new name are
-  // not seen.
-  bool CannotBe(const std::string& name) const;
+  // The file that a process opens by that name. Nothing where the name leaves open whether it is the log's: a relative
+  // one, or one that ends like a file of the log in another place. Links that lead into the directory by a name that is
+  // not in it are not seen.
+  std::optional<DescriptorFile> FileOfName(const std::string& name);
   // Reads the directory. May hang with a hung file system.
   void List();
   // Place of the file as v1::WriteSample has it: the number in an extent's name, else its place in the order of their

@@ -1,7 +1,6 @@
 #include "agent/watch/queue_managers.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <cerrno>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "agent/host/storage_stack.h"
 #include "common/posix.h"
+#include "common/status_macros.h"
 
 namespace plimsoll {
 namespace {
@@ -21,10 +21,12 @@ const std::string* ValueOf(const IniStanza& stanza, const std::string& key) {
   return found == stanza.values.end() ? nullptr : &found->second;
 }
 
-absl::Status Unreadable(const std::string& path) {
+// Not access(), which leaves the capabilities of the agent's file out.
+absl::Status CheckReadable(const std::string& path) {
+  if (UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)).valid()) return absl::OkStatus();
   const int error_number = errno;
   return absl::NotFoundError(absl::StrCat(path, " cannot be read: ", kLogDirAdvice, " (",
-                                          std::string(PosixError("access", "", error_number).message()), ")"));
+                                          std::string(PosixError("open", "", error_number).message()), ")"));
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ std::vector<IniStanza> ParseIni(const std::string& text) {
 }
 
 absl::StatusOr<QueueManagerPaths> FindQueueManagerPaths(const std::string& name, const std::string& mqs_ini) {
-  if (access(mqs_ini.c_str(), R_OK) != 0) return Unreadable(mqs_ini);
+  PLIMSOLL_RETURN_IF_ERROR(CheckReadable(mqs_ini));
   QueueManagerPaths paths;
   for (const IniStanza& stanza : ParseIni(ReadTextFile(mqs_ini))) {
     const std::string* const stanza_name = ValueOf(stanza, "Name");
@@ -67,7 +69,7 @@ absl::StatusOr<QueueManagerPaths> FindQueueManagerPaths(const std::string& name,
         absl::StrCat(mqs_ini, " has no queue manager ", name, ": check the name, or ", kLogDirAdvice));
   }
   const std::string qm_ini = absl::StrCat(paths.data_dir, "/qm.ini");
-  if (access(qm_ini.c_str(), R_OK) != 0) return Unreadable(qm_ini);
+  PLIMSOLL_RETURN_IF_ERROR(CheckReadable(qm_ini));
   for (const IniStanza& stanza : ParseIni(ReadTextFile(qm_ini))) {
     const std::string* const path = ValueOf(stanza, "LogPath");
     if (stanza.name == "Log" && path != nullptr) paths.log_dir = *path;

@@ -11,12 +11,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/status_macros.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr const char* kTraceFsPaths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+constexpr char kUprobeEvents[] = "uprobe_events";
 
 // What gives an agent that is not root access to tracefs.
 constexpr char kTraceFsAdvice[] =
@@ -40,8 +43,10 @@ absl::StatusOr<TraceFs> TraceFs::Open() {
           absl::StrCat(path, " cannot be read, which tracing system calls needs: ", kTraceFsAdvice));
     }
     if (!root.valid()) continue;
-    // The mount point exists without tracefs, too.
-    if (faccessat(root.get(), "events", F_OK, 0) == 0) return TraceFs(std::move(root), path);
+    // The mount point exists without tracefs, too. Not faccessat, which leaves the capabilities of the agent's file
+    // out.
+    struct stat events{};
+    if (fstatat(root.get(), "events", &events, 0) == 0) return TraceFs(std::move(root), path);
     if (errno == EACCES) {
       return absl::PermissionDeniedError(
           absl::StrCat(path, " cannot be searched, which tracing system calls needs: ", kTraceFsAdvice));
@@ -60,8 +65,12 @@ absl::StatusOr<TraceFs> TraceFs::Open() {
 }
 
 absl::StatusOr<std::string> TraceFs::Read(const std::string& name) const {
-  const std::string path = absl::StrCat(path_, "/events/", name);
-  const UniqueFd fd(openat(root_.get(), absl::StrCat("events/", name).c_str(), O_RDONLY | O_CLOEXEC));
+  return ReadAt(absl::StrCat("events/", name));
+}
+
+absl::StatusOr<std::string> TraceFs::ReadAt(const std::string& name) const {
+  const std::string path = absl::StrCat(path_, "/", name);
+  const UniqueFd fd(openat(root_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() && errno == ENOENT) {
     return absl::FailedPreconditionError(
         absl::StrCat("this kernel has no tracepoint for system calls: ", path,
@@ -79,6 +88,37 @@ absl::StatusOr<std::string> TraceFs::Read(const std::string& name) const {
     if (got == 0) return text;
     text.append(part.data(), static_cast<size_t>(got));
   }
+}
+
+absl::Status TraceFs::UprobeError(int error_number) const {
+  const std::string path = absl::StrCat(path_, "/", kUprobeEvents);
+  if (error_number == ENOENT) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this kernel has no uprobes (", path,
+                     " does not exist), so that no call can be timed; leave out --calls, or use a kernel with "
+                     "CONFIG_UPROBE_EVENTS"));
+  }
+  if (error_number == EACCES || error_number == EPERM) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        path,
+        " cannot be written, which timing calls needs: run the agent as root or give it CAP_DAC_OVERRIDE, and "
+        "CAP_PERFMON (docs/watch.md)"));
+  }
+  return PosixError("write", path, error_number);
+}
+
+absl::Status TraceFs::DefineUprobe(const std::string& line) const {
+  const UniqueFd fd(openat(root_.get(), kUprobeEvents, O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd.valid()) return UprobeError(errno);
+  const std::string text = line + "\n";
+  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return UprobeError(errno);
+  return absl::OkStatus();
+}
+
+std::vector<std::string> TraceFs::Uprobes() const {
+  const absl::StatusOr<std::string> text = ReadAt(kUprobeEvents);
+  if (!text.ok()) return {};
+  return absl::StrSplit(*text, '\n', absl::SkipEmpty());
 }
 
 absl::StatusOr<uint64_t> TraceFs::IdOf(const std::string& tracepoint) const {

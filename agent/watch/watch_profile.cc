@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/algorithm.h"
 
 namespace plimsoll {
 namespace {
@@ -52,7 +53,7 @@ v1::WatchProfile ProfileTally::ToProto() const {
   for (const std::string& lock : locks_) profile.add_locks(lock);
   for (const auto& [call, count] : calls_) profile.add_calls(absl::StrCat(call, " ", count));
   std::vector<std::pair<uint64_t, uint64_t>> sizes(sizes_.begin(), sizes_.end());
-  std::ranges::stable_sort(sizes, [](const auto& a, const auto& b) { return a.second > b.second; });
+  StableSort(sizes, [](const auto& a, const auto& b) { return a.second > b.second; });
   sizes.resize(std::min(sizes.size(), kMostShownSizes));
   for (const auto& [bytes, writes] : sizes) {
     v1::WatchedSize& size = *profile.add_sizes();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "agent/host/storage_stack.h"
 #include "agent/watch/processes.h"
+#include "common/algorithm.h"
 #include "common/clock.h"
 #include "common/units.h"
 
@@ -141,13 +143,13 @@ void WatchRecorder::Drain(int64_t now_ns) {
   const auto late = std::erase_if(
       fresh, [this](const PerfRecord& record) { return !IsGap(record) && record.time_ns < taken_until_ns_; });
   dropped_ += late;
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(next_));
-  next_ = 0;
   const auto before = [](const PerfRecord& a, const PerfRecord& b) { return a.time_ns < b.time_ns; };
-  std::ranges::stable_sort(fresh, before);
-  const auto middle = static_cast<std::ptrdiff_t>(pending_.size());
-  pending_.insert(pending_.end(), fresh.begin(), fresh.end());
-  std::inplace_merge(pending_.begin(), pending_.begin() + middle, pending_.end(), before);
+  StableSort(fresh, before);
+  std::vector<PerfRecord> merged;
+  merged.reserve(pending_.size() - next_ + fresh.size());
+  std::ranges::merge(std::span(pending_).subspan(next_), fresh, std::back_inserter(merged), before);
+  pending_ = std::move(merged);
+  next_ = 0;
 }
 
 void WatchRecorder::TakeUntil(int64_t settled_ns, int64_t now_ns) {
@@ -197,7 +199,7 @@ void WatchRecorder::TakeCall(const CompletedCall& call, std::span<const PerfReco
   const std::optional<uint32_t> writer = context_.targets.WriterOf(call.pid);
   const auto number = static_cast<size_t>(call.number);
   if (!writer || number >= context_.setup.functions.size() || !InStep(call.end_ns)) return;
-  const bool sized = HasBufferLength(context_.setup.functions[number].function) && FifthArgumentRegister() != 0;
+  const bool sized = HasBufferLength(context_.setup.functions[number].function) && FunctionProbes::HasFifthArgument();
   Count(*writer, {.operation = context_.setup.function_operations[number],
                   .start_ns = call.start_ns,
                   .end_ns = call.end_ns,

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "common/algorithm.h"
 #include "common/protocol.h"
 #include "common/trace.h"
 
@@ -120,7 +121,7 @@ void WatchTally::SetSample(const SlowestWrites::Entry& entry, v1::WriteSample& r
 }
 
 void WatchTally::AddTrace(Part& part, v1::Frame& frame) const {
-  std::ranges::stable_sort(part.traced, {}, &Traced::start_ns);
+  StableSort(part.traced, [](const Traced& a, const Traced& b) { return a.start_ns < b.start_ns; });
   const auto first = std::ranges::find_if(
       part.traced, [&](const Traced& write) { return write.start_ns >= part.last_traced_start_ns; });
   part.untraced += static_cast<uint64_t>(first - part.traced.begin());

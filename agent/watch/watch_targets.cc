@@ -36,9 +36,9 @@ WatchTargets::WatchTargets(const WatchSetup& setup)
             LogDirectory* const log = LogOf(pid);
             return log == nullptr ? std::nullopt : ReadDescriptor(pid, fd, *log);
           },
-          [this](uint32_t pid, uint64_t address) {
-            const LogDirectory* const log = LogOf(pid);
-            return log != nullptr && log->CannotBe(ReadText(pid, address));
+          [this](uint32_t pid, uint64_t address) -> std::optional<DescriptorFile> {
+            LogDirectory* const log = LogOf(pid);
+            return log == nullptr ? std::nullopt : log->FileOfName(ReadText(pid, address));
           },
           [] { return SystemClock::Read().value; }) {}
 
@@ -58,8 +58,9 @@ absl::Status WatchTargets::PrepareProbes() {
     PLIMSOLL_ASSIGN_OR_RETURN(write_cost_ns_, MeasureWriteCost(syscalls_));
   }
   if (!setup_.functions.empty()) {
-    PLIMSOLL_ASSIGN_OR_RETURN(uprobes_, FindUprobeDevice());
-    PLIMSOLL_ASSIGN_OR_RETURN(call_cost_ns_, MeasureCallCost(*uprobes_));
+    PLIMSOLL_ASSIGN_OR_RETURN(FunctionProbes probes, FunctionProbes::Create());
+    probes_.emplace(std::move(probes));
+    PLIMSOLL_ASSIGN_OR_RETURN(call_cost_ns_, MeasureCallCost(*probes_));
   }
   PLIMSOLL_ASSIGN_OR_RETURN(rings_, PerfRings::Create());
   return absl::OkStatus();
@@ -168,8 +169,13 @@ absl::Status WatchTargets::AddFunctions(WatchedLog& log, WatchedLog::Process& pr
       if (stat(place.path.c_str(), &info) != 0) continue;
       const std::string file = absl::StrCat(info.st_dev, ":", info.st_ino, ":", number);
       if (!process.probed.insert({file, place.offset}).second) continue;
-      std::vector<PerfEventSpec> specs =
-          FunctionSpecs(*uprobes_, place.path, place.offset, static_cast<int64_t>(number));
+      // Processes share the definition.
+      std::vector<PerfEventSpec>& defined = defined_[{file, place.offset}];
+      if (defined.empty()) {
+        PLIMSOLL_ASSIGN_OR_RETURN(defined, probes_->Add(place.path, place.offset, setup_.functions[number].function,
+                                                        static_cast<int64_t>(number)));
+      }
+      std::vector<PerfEventSpec> specs = defined;
       if (!process.writes && process.probed.size() == 1) specs.front().reports_exec = true;
       PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, specs));
       log.probes.insert(absl::StrCat(place.shown_path, ":", setup_.functions[number].function));
@@ -237,7 +243,7 @@ std::vector<std::string> WatchTargets::Refresh(int64_t now_ns) {
       files_.RemoveProcess(one.process.pid());
       return true;
     });
-    if (!uprobes_) continue;
+    if (!probes_) continue;
     for (WatchedLog::Process& one : log.processes) {
       if (one.held) continue;
       const absl::Status status = AddFunctions(log, one, ReadMappedFiles(one.process.pid()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/watch/function_probes.h"
 #include "agent/watch/function_symbols.h"
 #include "agent/watch/perf_rings.h"
 #include "agent/watch/processes.h"
@@ -101,9 +103,12 @@ class WatchTargets {
   LogDirectory* LogOf(uint32_t pid);
 
   const WatchSetup& setup_;
+  // Before the rings, whose events use them.
+  std::optional<FunctionProbes> probes_;
   std::unique_ptr<PerfRings> rings_;
   std::vector<PerfEventSpec> syscalls_;
-  std::optional<UprobeDevice> uprobes_;
+  // The probes of functions, by file, number of the function, and place.
+  std::map<std::pair<std::string, uint64_t>, std::vector<PerfEventSpec>> defined_;
   uint64_t write_cost_ns_ = 0;
   uint64_t call_cost_ns_ = 0;
   std::vector<WatchedLog> logs_;

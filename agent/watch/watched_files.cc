@@ -7,6 +7,15 @@
 namespace plimsoll {
 namespace {
 
+// How often /proc is read for a descriptor that stays unknown: not at each of its writes.
+constexpr int64_t kLookAgainNs = 100'000'000;
+
+// Whether the call may return a new descriptor.
+bool MakesDescriptor(CallEffect effect) {
+  return effect == CallEffect::kOpen || effect == CallEffect::kDuplicate || effect == CallEffect::kDuplicateTo ||
+         effect == CallEffect::kFcntl;
+}
+
 // Whether a record up to `until_ns` may have changed which file the descriptor belongs to.
 bool ChangesBefore(std::span<const PerfRecord> upcoming, uint32_t pid, int fd, int64_t until_ns) {
   for (const PerfRecord& record : upcoming) {
@@ -16,9 +25,8 @@ bool ChangesBefore(std::span<const PerfRecord> upcoming, uint32_t pid, int fd, i
     const CallDescription* const call = DescribeCall(record.number);
     if (call == nullptr) continue;
     if (record.kind == PerfRecord::Kind::kSyscallEnter && MayEnd(*call, record.args, fd)) return true;
-    const bool makes = call->effect == CallEffect::kOpen || call->effect == CallEffect::kDuplicate ||
-                       call->effect == CallEffect::kDuplicateTo || call->effect == CallEffect::kFcntl;
-    if (record.kind == PerfRecord::Kind::kSyscallExit && makes && record.result == fd) return true;
+    const bool makes = record.kind == PerfRecord::Kind::kSyscallExit && MakesDescriptor(call->effect);
+    if (makes && record.result == fd) return true;
   }
   return false;
 }
@@ -31,7 +39,7 @@ int DescriptorArg(const std::array<uint64_t, 6>& args) {
 
 void WatchedFiles::AddProcess(uint32_t pid, const std::map<int, DescriptorFile>& descriptors, int64_t from_ns) {
   for (const auto& [fd, file] : descriptors) {
-    descriptors_[{pid, fd}] = {std::make_shared<OpenFile>(OpenFile{file}), from_ns};
+    descriptors_[{pid, fd}] = {std::make_shared<OpenFile>(OpenFile{true, file, 0}), from_ns};
   }
 }
 
@@ -54,12 +62,13 @@ void WatchedFiles::LookAt(std::span<const PerfRecord> records) {
 
 void WatchedFiles::LookAtOpened(const PerfRecord& record) {
   const CallDescription* const call = DescribeCall(record.number);
-  if (call == nullptr || call->effect != CallEffect::kOpen) return;
+  if (call == nullptr || !MakesDescriptor(call->effect)) return;
+  // A copy shows the file of one that was opened and closed at once. fcntl's command is not known here.
   Looked looked;
   looked.file = look_(record.pid, static_cast<int>(record.result));
   looked.end_ns = now_();
   const auto name = names_.find(record.tid);
-  looked.names_other = !looked.file && name != names_.end() && names_other_(record.pid, name->second);
+  if (call->effect == CallEffect::kOpen && name != names_.end()) looked.named = look_up_name_(record.pid, name->second);
   looked_[{record.tid, record.time_ns}] = std::move(looked);
 }
 
@@ -87,7 +96,7 @@ FileAccess WatchedFiles::Take(const CompletedCall& call, std::span<const PerfRec
       return {};
     case CallEffect::kSeek:
       if (const auto found = descriptors_.find({call.pid, DescriptorArg(call.args)});
-          found != descriptors_.end() && found->second.file && call.result >= 0) {
+          found != descriptors_.end() && call.result >= 0) {
         found->second.file->file.position = static_cast<uint64_t>(call.result);
       }
       return {};
@@ -106,12 +115,21 @@ FileAccess WatchedFiles::Take(const CompletedCall& call, std::span<const PerfRec
   // dup2 of a descriptor to itself changes nothing.
   if (from == *fd) return {};
   const auto source = descriptors_.find({call.pid, from});
-  if (source == descriptors_.end()) {
-    descriptors_.erase({call.pid, *fd});
-  } else {
-    descriptors_[{call.pid, *fd}] = {source->second.file, call.end_ns};
+  std::shared_ptr<OpenFile> open = source != descriptors_.end() ? source->second.file : std::make_shared<OpenFile>();
+  const auto looked = looked_.extract({call.tid, call.end_ns});
+  if (!open->known && looked && looked.mapped().file &&
+      !ChangesBefore(upcoming, call.pid, *fd, looked.mapped().end_ns)) {
+    Learn(*looked.mapped().file, *open);
   }
+  descriptors_[{call.pid, *fd}] = {std::move(open), call.end_ns};
   return {};
+}
+
+void WatchedFiles::Learn(const DescriptorFile& file, OpenFile& open) {
+  // The position that was followed is that of this moment; /proc's is a later one.
+  const std::optional<uint64_t> position = open.file.position;
+  open = {true, file, 0};
+  if (position && file.position) open.file.position = position;
 }
 
 void WatchedFiles::TakeOpen(const CompletedCall& call, int fd, std::span<const PerfRecord> upcoming) {
@@ -121,15 +139,15 @@ void WatchedFiles::TakeOpen(const CompletedCall& call, int fd, std::span<const P
       known != descriptors_.end() && known->second.since_ns > call.end_ns) {
     return;
   }
-  Descriptor descriptor{nullptr, call.end_ns};
-  if (looked && looked.mapped().names_other) {
-    descriptor.file = std::make_shared<OpenFile>();
-  } else if (looked && looked.mapped().file && !ChangesBefore(upcoming, call.pid, fd, looked.mapped().end_ns)) {
-    descriptor.file = std::make_shared<OpenFile>(OpenFile{*looked.mapped().file});
-    // What /proc showed may be after some writes.
-    if (descriptor.file->file.position) descriptor.file->file.position = 0;
+  auto open = std::make_shared<OpenFile>();
+  if (looked && looked.mapped().file && !ChangesBefore(upcoming, call.pid, fd, looked.mapped().end_ns)) {
+    *open = {true, *looked.mapped().file, 0};
+  } else if (looked && looked.mapped().named) {
+    *open = {true, *looked.mapped().named, 0};
   }
-  descriptors_[{call.pid, fd}] = std::move(descriptor);
+  // What /proc showed may be after some writes.
+  if (!open->known || open->file.position) open->file.position = 0;
+  descriptors_[{call.pid, fd}] = {std::move(open), call.end_ns};
 }
 
 void WatchedFiles::TakeEnd(const CallDescription& description, const CompletedCall& call) {
@@ -149,18 +167,19 @@ FileAccess WatchedFiles::TakeAccess(const CallDescription& description, const Co
                                     std::span<const PerfRecord> upcoming) {
   const int fd = DescriptorArg(call.args);
   FileAccess access;
-  auto found = descriptors_.find({call.pid, fd});
-  if (found == descriptors_.end()) {
-    // It came to be in a way that is not followed, such as over a socket.
+  // One that is not in the table came to be in a way that is not followed, such as over a socket.
+  Descriptor& descriptor =
+      descriptors_.try_emplace({call.pid, fd}, Descriptor{std::make_shared<OpenFile>(), call.start_ns}).first->second;
+  const std::shared_ptr<OpenFile>& open = descriptor.file;
+  if (const int64_t now_ns = now_(); !open->known && now_ns - open->looked_ns >= kLookAgainNs) {
     const std::optional<DescriptorFile> file = look_(call.pid, fd);
-    Descriptor descriptor{nullptr, call.start_ns};
-    if (file && !ChangesBefore(upcoming, call.pid, fd, now_())) {
-      descriptor.file = std::make_shared<OpenFile>(OpenFile{*file});
-    }
-    found = descriptors_.emplace(Key{call.pid, fd}, std::move(descriptor)).first;
+    open->looked_ns = now_ns;
+    if (file && !ChangesBefore(upcoming, call.pid, fd, now_())) Learn(*file, *open);
   }
-  const std::shared_ptr<OpenFile>& open = found->second.file;
-  if (!open) {
+  const std::optional<uint64_t> position = open->file.position;
+  const bool moves = description.effect == CallEffect::kWrite && call.result > 0;
+  if (moves && position) *open->file.position += static_cast<uint64_t>(call.result);
+  if (!open->known) {
     // A write that was refused (EBADF) changed no file.
     access.outcome = call.result < 0 ? FileAccess::Outcome::kOther : FileAccess::Outcome::kUnknown;
     return access;
@@ -172,8 +191,7 @@ FileAccess WatchedFiles::TakeAccess(const CallDescription& description, const Co
   if (description.effect == CallEffect::kWriteAt) {
     access.offset_bytes = OffsetOf(call);
   } else if (description.effect == CallEffect::kWrite) {
-    access.offset_bytes = open->file.position;
-    if (open->file.position && call.result > 0) *open->file.position += static_cast<uint64_t>(call.result);
+    access.offset_bytes = position;
   }
   return access;
 }
@@ -183,7 +201,7 @@ FileAccess WatchedFiles::At(const OpenCall& call) const {
   const CallDescription* const description = DescribeCall(call.number);
   if (description == nullptr || !Writes(description->effect)) return access;
   const auto found = descriptors_.find({call.pid, DescriptorArg(call.args)});
-  if (found == descriptors_.end() || !found->second.file || !found->second.file->file.log) return access;
+  if (found == descriptors_.end() || !found->second.file->file.log) return access;
   access.outcome = FileAccess::Outcome::kLog;
   access.path = found->second.file->file.path;
   access.extent = found->second.file->file.extent;

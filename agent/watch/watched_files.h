@@ -48,11 +48,12 @@ class WatchedFiles {
  public:
   // What /proc shows of a descriptor now; nothing where it is closed, or cannot be read.
   using Look = std::function<std::optional<DescriptorFile>(uint32_t pid, int fd)>;
-  // Whether the file name at that address of the process cannot be that of a file of the log.
-  using NamesOther = std::function<bool(uint32_t pid, uint64_t address)>;
+  // The file that the name at that address of the process stands for; nothing where the name is not there any more, or
+  // leaves open whether it is a file of the log.
+  using LookUpName = std::function<std::optional<DescriptorFile>(uint32_t pid, uint64_t address)>;
   using Now = std::function<int64_t()>;
-  WatchedFiles(Look look, NamesOther names_other, Now now)
-      : look_(std::move(look)), names_other_(std::move(names_other)), now_(std::move(now)) {}
+  WatchedFiles(Look look, LookUpName look_up_name, Now now)
+      : look_(std::move(look)), look_up_name_(std::move(look_up_name)), now_(std::move(now)) {}
 
   // A process whose descriptors were read from /proc, the first at `from_ns` or later.
   void AddProcess(uint32_t pid, const std::map<int, DescriptorFile>& descriptors, int64_t from_ns);
@@ -74,10 +75,12 @@ class WatchedFiles {
  private:
   // An open file, shared by copies of a descriptor.
   struct OpenFile {
+    bool known = false;
     DescriptorFile file;
+    // While it is unknown: when /proc was read last.
+    int64_t looked_ns = 0;
   };
   struct Descriptor {
-    // Null: unknown.
     std::shared_ptr<OpenFile> file;
     // When it came to be, or was read.
     int64_t since_ns = 0;
@@ -85,11 +88,12 @@ class WatchedFiles {
   struct Looked {
     int64_t end_ns = 0;
     std::optional<DescriptorFile> file;
-    // It is closed by now, and was no file of the log.
-    bool names_other = false;
+    std::optional<DescriptorFile> named;
   };
   using Key = std::pair<uint32_t, int>;
 
+  // What /proc shows of a file that was not known.
+  static void Learn(const DescriptorFile& file, OpenFile& open);
   void LookAtOpened(const PerfRecord& record);
   void TakeOpen(const CompletedCall& call, int fd, std::span<const PerfRecord> upcoming);
   void TakeEnd(const CallDescription& description, const CompletedCall& call);
@@ -97,7 +101,7 @@ class WatchedFiles {
                         std::span<const PerfRecord> upcoming);
 
   const Look look_;
-  const NamesOther names_other_;
+  const LookUpName look_up_name_;
   const Now now_;
   std::map<Key, Descriptor> descriptors_;
   // Where the name is of the file that a thread opens.

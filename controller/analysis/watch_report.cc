@@ -29,16 +29,6 @@ constexpr uint64_t kUsualExtentBytes = uint64_t{16} << 20;
 constexpr size_t kMostSizesNamed = 6;
 constexpr int kMostNamed = 8;
 
-// Threads of the watched processes when the agent attached: each may have been in a call then.
-uint64_t ThreadsOf(const HostFacts& facts) {
-  uint64_t threads = 0;
-  for (const v1::WatchedWriter& writer :
-       facts.prepared ? facts.prepared->watch().writers() : v1::WatchPrepared::default_instance().writers()) {
-    for (const v1::WatchedProcess& process : writer.processes()) threads += std::max<uint64_t>(process.threads(), 1);
-  }
-  return threads;
-}
-
 // "1 write", "2 writes".
 std::string CountedNoun(uint64_t count, const std::string& noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
@@ -266,8 +256,8 @@ std::vector<std::string> WatchDoubts(const HostFacts& facts) {
     add(absl::StrCat("the kernel dropped ", CountedNoun(done.lost_records(), "record"),
                      " before the agent could read them; counts are lower bounds."));
   }
-  if (const uint64_t threads = ThreadsOf(facts); done.unpaired_calls() > threads) {
-    add(absl::StrCat("of ", CountedNoun(done.unpaired_calls() - threads, "call"),
+  if (done.unpaired_calls() > 0) {
+    add(absl::StrCat("of ", CountedNoun(done.unpaired_calls(), "call"),
                      " only the begin or the end was seen; counts are lower bounds."));
   }
   if (done.unknown_file_writes() > 0) {

@@ -164,8 +164,7 @@ std::string PlanInBrief(const v1::TestPlan& plan) {
     const auto managers = static_cast<uint64_t>(plan.watch().queue_managers_size());
     const auto hosts = static_cast<uint64_t>(plan.hosts_size());
     return absl::StrCat("a watch of ", managers == 0 ? "a process" : Counted(managers, "queue manager"), " on ",
-                        hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ",
-                        FormatDuration(plan.duration_ns()));
+                        hosts == 0 ? "this machine" : Counted(hosts, "host"), ", ", FormatDuration(plan.duration_ns()));
   }
   if (RunKindOf(plan) == RunKind::kHa) {
     const auto pairs = static_cast<uint64_t>(plan.ha().pairs_size());

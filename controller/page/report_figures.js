@@ -72,13 +72,13 @@ plimsoll.figures = (step) => {
   };
 
   // What simulated clients made of the log writes.
-  const groupCommit = (commits) => el(
-      'p', {class: 'remark'},
-      'Group commit (simulated): ' + format.rate(commits.commits_per_second) + ' commits/s, mean write ' +
-          format.fixed(commits.mean_write_bytes / 1000, 1) + ' KB' +
-          (typeof commits.physical_over_logical === 'number' ?
-               ', ' + format.fixed(commits.physical_over_logical, 2) + ' bytes written for each byte logged' :
-               ''));
+  const groupCommit = (commits) =>
+      el('p', {class: 'remark'},
+         'Group commit (simulated): ' + format.rate(commits.commits_per_second) + ' commits/s, mean write ' +
+             format.fixed(commits.mean_write_bytes / 1000, 1) + ' KB' +
+             (typeof commits.physical_over_logical === 'number' ?
+                  ', ' + format.fixed(commits.physical_over_logical, 2) + ' bytes written for each byte logged' :
+                  ''));
 
   // Many queue managers would hide the hosts.
   const wide = scopes.filter((scope) => scope.kind !== 'qm');

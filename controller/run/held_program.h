@@ -19,8 +19,8 @@ namespace plimsoll {
 // must be the only one when Start is called.
 class HeldProgram {
  public:
-  // `arguments`: the program, which is looked up in PATH, and its arguments. No shell sees them. NOT_FOUND where no such
-  // program exists, or it cannot be executed.
+  // `arguments`: the program, which is looked up in PATH, and its arguments. No shell sees them. NOT_FOUND where no
+  // such program exists, or it cannot be executed.
   static absl::StatusOr<std::unique_ptr<HeldProgram>> Start(const std::vector<std::string>& arguments);
   // A program that was never released is never executed. One that runs goes on.
   ~HeldProgram();

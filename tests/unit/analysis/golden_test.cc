@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
@@ -13,6 +14,7 @@
 #include "tests/golden_files.h"
 #include "tests/testing.h"
 #include "tests/unit/analysis/journal_builder.h"
+#include "tests/unit/analysis/watched_journal.h"
 
 namespace plimsoll {
 namespace {
@@ -154,6 +156,34 @@ TEST(Golden, TroubledReport) {
 }
 
 // With one host down the others do not keep up.
+TEST(Golden, WatchReport) {
+  SimRun run = tests::WatchedHosts();
+  run.criteria = {"p99<10ms", "mqput_p99<2ms", "stalls==0"};
+  uint64_t seed = 1;
+  for (SimHost& host : run.hosts) host.steps = {{ClosedLoop(run.duration_ns, 200'000, Jitter(300'000, seed++))}};
+  tests::WatchedRun watched = tests::WatchedQm1();
+  watched.watch.set_profile(true);
+  watched.watch.set_max_overhead_percent(1);
+  v1::WatchProfile& profile = *watched.done.mutable_profile();
+  profile.add_open_flags("O_RDWR|O_DSYNC|O_DIRECT");
+  profile.add_locks("master: POSIX write, pid 4711, held");
+  profile.add_calls("pwrite64 3000");
+  for (const auto& [bytes, writes] : {std::pair(4'096U, 2'000U), {8'192U, 900U}, {65'536U, 100U}}) {
+    v1::WatchedSize& size = *profile.add_sizes();
+    size.set_bytes(bytes);
+    size.set_writes(writes);
+  }
+  profile.set_sequential_writes(2'700);
+  profile.set_rewriting_writes(298);
+  profile.set_other_writes(2);
+  profile.set_extent_changes(1);
+  const v1::Report report = Analyze(tests::AsWatch(run, watched));
+  ExpectGolden("tests/golden/watch.txt", RenderText(report));
+  ExpectGolden("tests/golden/watch.json", RenderJson(report));
+  ExpectGolden("tests/golden/watch.csv", RenderCsv(report));
+  ExpectGolden("tests/golden/watch.timeline.csv", RenderTimelineCsv(report));
+}
+
 TEST(Golden, PlacementReport) {
   SimRun run = tests::Placement(3 * kNsPerSecond);
   run.criteria = {"p50<5ms"};

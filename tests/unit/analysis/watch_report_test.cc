@@ -109,14 +109,6 @@ TEST(WatchReport, WithoutCriteriaBoundsAreANote) {
   }
 }
 
-TEST(WatchReport, CallsThatHadBegunBeforeAreExpected) {
-  WatchedRun watched = WatchedQm1();
-  watched.done.set_unpaired_calls(2);
-  EXPECT_FALSE(Analyze(AsWatch(WatchedHosts(), watched)).watch().bounds());
-  watched.done.set_unpaired_calls(3);
-  EXPECT_TRUE(Analyze(AsWatch(WatchedHosts(), watched)).watch().bounds());
-}
-
 TEST(WatchReport, AnAgentThatDetachedSaysWhy) {
   WatchedRun watched = WatchedQm1();
   watched.done.set_detached("the probes cost 1.4 % of a CPU, and --max-overhead is 1 %");

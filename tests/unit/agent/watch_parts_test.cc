@@ -1,0 +1,167 @@
+// What watching reads of files: ini files, /proc, symbols; and what a plan may ask of it.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "agent/watch/function_symbols.h"
+#include "agent/watch/processes.h"
+#include "agent/watch/queue_managers.h"
+#include "agent/watch/watch_setup.h"
+#include "common/units.h"
+#include "tests/temp_directory.h"
+#include "tests/testing.h"
+
+namespace plimsoll {
+namespace {
+
+TEST(QueueManagerPaths, FollowsMqsIniAndQmIni) {
+  const TempDirectory temp;
+  const std::string data = temp.MakeDirectory("shared/QM2");
+  std::ofstream(temp.Sub("mqs.ini")) << "#comment\nAllQueueManagers:\n   DefaultPrefix=/var/mqm\n\nQueueManager:\n   "
+                                        "Name=QM1\n   Prefix=/var/mqm\n   Directory=QM1\nQueueManager:\n   Name=QM2\n"
+                                        "   Prefix=/var/mqm\n   Directory=QM2\n   DataPath="
+                                     << data << "\n";
+  std::ofstream(data + "/qm.ini") << "Log:\n   LogPath=/MQHA/logs/QM2/\nService:\n   Name=AuthorizationService\n";
+  const auto paths = FindQueueManagerPaths("QM2", temp.Sub("mqs.ini"));
+  ASSERT_THAT(paths, IsOk());
+  EXPECT_EQ(paths->data_dir, data);
+  EXPECT_EQ(paths->log_dir, "/MQHA/logs/QM2/active");
+  EXPECT_THAT(FindQueueManagerPaths("QM3", temp.Sub("mqs.ini")),
+              StatusIs(absl::StatusCode::kNotFound, "has no queue manager QM3: check the name, or name the directory"));
+  EXPECT_THAT(FindQueueManagerPaths("QM1", temp.Sub("none")), StatusIs(absl::StatusCode::kNotFound, "--log-dir"));
+}
+
+TEST(LogDirectory, HoldsWhatLiesBelowItAndNothingElse) {
+  LogDirectory log("/log/active");
+  EXPECT_TRUE(log.Holds("/log/active/S0000001.LOG", 0));
+  EXPECT_FALSE(log.Holds("/log/active2/S0000001.LOG", 0));
+  EXPECT_FALSE(log.Holds("/log/active", 0));
+  EXPECT_EQ(log.ExtentOf("/log/active/S0000012.LOG"), 12U);
+}
+
+TEST(LogDirectory, KnowsItsFilesUnderAnotherPathByNameAndInode) {
+  const TempDirectory temp;
+  std::ofstream(temp.Sub("S0000000.LOG")) << "x";
+  LogDirectory log(temp.path());
+  log.List();
+  struct stat info{};
+  ASSERT_EQ(stat(temp.Sub("S0000000.LOG").c_str(), &info), 0);
+  EXPECT_TRUE(log.Holds("/in/a/container/S0000000.LOG", info.st_ino));
+  EXPECT_FALSE(log.Holds("/in/a/container/S0000000.LOG", info.st_ino + 1));
+  EXPECT_FALSE(log.FileOfName("/in/a/container/S0000000.LOG").has_value());
+  EXPECT_FALSE(log.FileOfName("errors/AMQERR01.LOG").has_value());
+  EXPECT_FALSE(log.FileOfName("/var/mqm/errors/AMQERR01.LOG")->log);
+  EXPECT_TRUE(log.FileOfName(temp.Sub("S0000001.LOG"))->log);
+}
+
+TEST(Processes, ReadsFdinfo) {
+  const FdInfo info = ParseFdInfo("pos:\t8192\nflags:\t02150002\nmnt_id:\t29\nino:\t77\n");
+  EXPECT_EQ(info.position, 8192U);
+  EXPECT_EQ(info.flags, 02150002);
+  EXPECT_EQ(info.inode, 77U);
+}
+
+TEST(Processes, NamesLocksThatAreHeldAndWaitedFor) {
+  const std::string locks =
+      "1: POSIX  ADVISORY  WRITE 4711 fd:00:77 0 EOF\n1: -> POSIX  ADVISORY  READ 4712 fd:00:77 0 EOF\n"
+      "2: FLOCK  ADVISORY  WRITE 1 00:19:8 0 EOF\n";
+  EXPECT_THAT(DescribeLocks(locks, {{77, "master"}}),
+              ElementsAre("master: POSIX read, pid 4712, waiting", "master: POSIX write, pid 4711, held"));
+}
+
+TEST(Processes, RefusesWhatIsNoProcess) {
+  EXPECT_THAT(WatchedProcess::Open(4'194'303), StatusIs(absl::StatusCode::kNotFound, "another PID namespace"));
+  const auto self = WatchedProcess::Open(static_cast<uint32_t>(getpid()));
+  ASSERT_THAT(self, IsOk());
+  EXPECT_FALSE(self->ended());
+}
+
+TEST(FunctionName, ReadsMqCallsAndNamesWithALibrary) {
+  const auto put = FunctionName::Parse("MQPUT");
+  ASSERT_THAT(put, IsOk());
+  EXPECT_TRUE(put->MayBeIn("/opt/mqm/lib64/libmqm_r.so"));
+  EXPECT_TRUE(put->MayBeIn("/opt/mqm/lib64/libmqic.so.9"));
+  EXPECT_FALSE(put->MayBeIn("/opt/mqm/lib64/libmqmcs_r.so"));
+  const auto other = FunctionName::Parse("/opt/x/libx.so:begin");
+  ASSERT_THAT(other, IsOk());
+  EXPECT_TRUE(other->MayBeIn("/opt/x/libx.so"));
+  EXPECT_FALSE(other->MayBeIn("/opt/y/libx.so"));
+  EXPECT_THAT(FunctionName::Parse("begin"), StatusIs(absl::StatusCode::kInvalidArgument, "LIBRARY:FUNCTION"));
+}
+
+TEST(FunctionSymbols, FindsAFunctionOfTheCLibrary) {
+  const std::set<MappedFile> mapped = ReadMappedFiles(static_cast<uint32_t>(getpid()));
+  const auto library = std::ranges::find_if(
+      mapped, [](const MappedFile& file) { return file.path.find("libc.so") != std::string::npos; });
+  if (library == mapped.end()) GTEST_SKIP() << "linked statically";
+  const auto offset = FindFunction(library->open_path, "getpid");
+  ASSERT_THAT(offset, IsOk());
+  EXPECT_TRUE(offset->has_value());
+  EXPECT_FALSE(FindFunction(library->open_path, "no_such_function")->has_value());
+  EXPECT_THAT(FindFunction("/proc/self/maps", "x"), StatusIs(absl::StatusCode::kFailedPrecondition, "neither"));
+}
+
+TEST(FunctionSymbols, ForeseesTheLibrariesOfAProgram) {
+  const std::set<MappedFile> needed = FindNeededFiles("/proc/self/exe", static_cast<uint32_t>(getpid()));
+  EXPECT_GE(needed.size(), 1U);
+}
+
+v1::HostPlan WatchPlanOf(uint32_t pid) {
+  v1::HostPlan plan;
+  plan.set_frame_interval_ns(250 * kNsPerMs);
+  plan.mutable_watch()->mutable_watch()->set_pid(pid);
+  v1::LogStep& step = *plan.mutable_watch()->add_steps();
+  step.set_duration_ns(kNsPerSecond);
+  step.add_operations()->set_name("write");
+  return plan;
+}
+
+void AddCallTo(const std::string& name, v1::HostPlan& plan) {
+  v1::Operation& operation = *plan.mutable_watch()->mutable_steps(0)->add_operations();
+  operation.set_name(name);
+  operation.set_kind(v1::OPERATION_CALL);
+}
+
+TEST(WatchSetup, MatchesOperationsWithCalls) {
+  v1::HostPlan plan = WatchPlanOf(1);
+  AddCallTo("MQPUT", plan);
+  AddCallTo("sync", plan);
+  AddCallTo("MQGET", plan);
+  plan.mutable_watch()->mutable_watch()->add_calls("MQPUT");
+  EXPECT_THAT(MakeWatchSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "'MQGET' cannot be watched"));
+  plan.mutable_watch()->mutable_watch()->add_calls("MQGET");
+  const auto setup = MakeWatchSetup(plan);
+  ASSERT_THAT(setup, IsOk());
+  EXPECT_EQ(setup->write_operation, 0U);
+  EXPECT_EQ(setup->sync_operation, 2U);
+  EXPECT_THAT(setup->function_operations, ElementsAre(1U, 3U));
+}
+
+TEST(WatchSetup, RefusesPlansThatNameNothingOrTooMuch) {
+  v1::HostPlan plan = WatchPlanOf(1);
+  plan.mutable_watch()->mutable_watch()->add_queue_managers("QM1");
+  EXPECT_THAT(MakeWatchSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "not both"));
+  plan.mutable_watch()->mutable_watch()->clear_pid();
+  EXPECT_THAT(MakeWatchSetup(plan), IsOk());
+  plan.mutable_watch()->mutable_watch()->set_log_dir("relative");
+  EXPECT_THAT(MakeWatchSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "absolute"));
+  plan.mutable_watch()->mutable_watch()->set_log_dir("/log");
+  plan.mutable_watch()->mutable_watch()->add_queue_managers("QM2");
+  EXPECT_THAT(MakeWatchSetup(plan), StatusIs(absl::StatusCode::kInvalidArgument, "one queue manager"));
+  EXPECT_THAT(MakeWatchSetup(v1::HostPlan()), StatusIs(absl::StatusCode::kInvalidArgument, "does not ask"));
+}
+
+TEST(WatchSetup, AsksForTimeAndNothingElse) {
+  const WorkDemand demand = WatchDemand(WatchPlanOf(1));
+  EXPECT_EQ(demand.duration_ns.value, static_cast<uint64_t>(kNsPerSecond));
+  EXPECT_EQ(demand.threads.value, 0U);
+  EXPECT_EQ(demand.bytes.value, 0U);
+}
+
+}  // namespace
+}  // namespace plimsoll
