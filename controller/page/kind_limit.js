@@ -21,9 +21,9 @@
   const overRate = (limit) => limit.over === 'rate';
   const overClients = (limit) => limit.over === 'clients';
   const unit = (limit) =>
-      (overRate(limit)    ? plimsoll.words.all('writes/s per queue manager') :
-       overClients(limit) ? 'clients per queue manager' :
-                            'queue managers per host');
+      (overRate(limit)        ? plimsoll.words.all('writes/s per queue manager') :
+           overClients(limit) ? 'clients per queue manager' :
+                                'queue managers per host');
   const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
 
   const pointsOf = (limit) =>

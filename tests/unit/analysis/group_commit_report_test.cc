@@ -55,7 +55,8 @@ std::vector<v1::JournalRecord> ClientsJournal(const std::vector<std::string>& cr
   SimRun run;
   run.criteria = criteria;
   run.duration_ns = 2 * kNsPerSecond;
-  run.hosts.push_back({.label = "alpha", .steps = {{Steady(run.duration_ns, 200'000)}}});
+  run.hosts.push_back(
+      {.label = "alpha", .steps = {{Steady(run.duration_ns, 200'000)}}, .sees = {}, .lost_after_ns = {}});
   std::vector<v1::JournalRecord> records = MakeJournal(run);
   std::unique_ptr<SimulatedStep> simulated;
   v1::LogStep step;

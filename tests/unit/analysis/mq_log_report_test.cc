@@ -69,7 +69,7 @@ TEST(StorageBandwidthOf, StorageWithAFixedAndAProportionalCostIsMetExactly) {
   v1::Report report;
   for (uint64_t size = 4'096; size <= 1'048'576; size *= 2) AddStep(report, size, bandwidth(size));
   const v1::MqLogReport made = MakeMqLogReport(report);
-  for (const uint64_t size : {4'097, 5'122, 63'000, 304'454, 999'999}) {
+  for (const uint64_t size : {4'097U, 5'122U, 63'000U, 304'454U, 999'999U}) {
     EXPECT_NEAR(StorageBandwidth(made.sizes(), size).value(), bandwidth(size), 1e-9) << size;
   }
 }
@@ -175,7 +175,7 @@ v1::Report AnalyzedReport(const std::vector<std::string>& criteria = {}) {
     v1::MqLog& log = *record.mutable_run_begin()->mutable_plan()->mutable_mq_log();
     log.set_source("3 intervals of `log`.txt");
     for (const double bandwidth : {1.0, 2.0, 8.192}) log.add_bandwidth_mb(bandwidth);
-    for (const uint64_t size : {4'096, 20'000, 65'536}) log.add_write_size_bytes(size);
+    for (const uint64_t size : {4'096U, 20'000U, 65'536U}) log.add_write_size_bytes(size);
   }
   return tests::Analyze(records);
 }

@@ -58,26 +58,18 @@ std::vector<std::string> LinesInParts(std::string_view text, size_t part) {
   return lines;
 }
 
-std::string Utf16(const std::string& ascii, bool big_endian) {
-  std::string text = big_endian ? "\xfe\xff" : "\xff\xfe";
-  for (const char c : ascii) {
-    text += big_endian ? std::string{'\0', c} : std::string{c, '\0'};
-  }
-  return text;
-}
-
 TEST(TextLines, PartsOfAnyLengthGiveTheSameLines) {
   const std::string text = "a\r\n\r\r\nbb\rc\n\n\r\r\r\nlast";
   const std::vector<std::string> lines = {"a", "", "bb", "c", "", "", "", "last"};
-  for (const size_t part : {1, 2, 3, 5, 100}) {
+  for (const size_t part : {1U, 2U, 3U, 5U, 100U}) {
     EXPECT_EQ(LinesInParts(text, part), lines) << part;
     EXPECT_EQ(LinesInParts("\xef\xbb\xbf" + text, part), lines) << part;
-    EXPECT_EQ(LinesInParts(Utf16(text, false), part), lines) << part;
-    EXPECT_EQ(LinesInParts(Utf16(text, true), part), lines) << part;
+    EXPECT_EQ(LinesInParts(tests::Utf16(text, false), part), lines) << part;
+    EXPECT_EQ(LinesInParts(tests::Utf16(text, true), part), lines) << part;
   }
   // A character of two units.
   const std::string smile("\xff\xfe\x3d\xd8\x0a\xde\n\0", 8);
-  for (const size_t part : {1, 2, 3, 8}) EXPECT_THAT(LinesInParts(smile, part), ElementsAre("\xf0\x9f\x98\x8a"));
+  for (const size_t part : {1U, 2U, 3U, 8U}) EXPECT_THAT(LinesInParts(smile, part), ElementsAre("\xf0\x9f\x98\x8a"));
   EXPECT_THAT(LinesInParts("", 1), ElementsAre());
   EXPECT_THAT(LinesInParts("ab", 1), ElementsAre("ab"));
   EXPECT_THAT(LinesInParts("\xff\xfe", 1), ElementsAre());
@@ -95,7 +87,7 @@ TEST(TextLines, ALineThatIsTooLongIsCutAndReported) {
 TEST(AmqsruaInParts, GiveWhatTheWholeTextGives) {
   const std::string text = absl::StrCat(tests::kWholePublication, "\n", tests::kPublication, "\n", tests::kPublication);
   const LogRecording whole = ReadAmqsrua(text, "log.txt").value();
-  for (const size_t part : {1, 7, 64, 4096}) {
+  for (const size_t part : {1U, 7U, 64U, 4096U}) {
     AmqsruaReader reader("log.txt");
     for (size_t at = 0; at < text.size(); at += part) reader.Feed(std::string_view(text).substr(at, part));
     const LogRecording parts = reader.Finish().value();

@@ -1,6 +1,8 @@
 // Texts as MQ and its tools write them.
 #pragma once
 
+#include <string>
+
 namespace plimsoll::tests {
 
 // The form in which MQ itself writes the file: indented by three spaces, with a head of comments.
@@ -63,5 +65,12 @@ inline constexpr char kWholePublication[] =
     "Log - slowest write since restart 71902 uSec\n"
     "Log - timestamp of slowest write 1709251199000000\n"
     "\n";
+
+// The text, of ASCII characters, in UTF-16 with a byte order mark.
+inline std::string Utf16(const std::string& text, bool big_endian) {
+  std::string bytes = big_endian ? "\xfe\xff" : "\xff\xfe";
+  for (const char c : text) bytes += big_endian ? std::string({'\0', c}) : std::string({c, '\0'});
+  return bytes;
+}
 
 }  // namespace plimsoll::tests

@@ -55,12 +55,6 @@ std::string EachLine(const std::string& text, const std::string& front, const st
   return changed;
 }
 
-std::string Utf16(const std::string& text, bool big_endian) {
-  std::string bytes = big_endian ? "\xfe\xff" : "\xff\xfe";
-  for (const char c : text) bytes += big_endian ? std::string({'\0', c}) : std::string({c, '\0'});
-  return bytes;
-}
-
 TEST(RealRecording, APrintedRateWithinAPercentIsNotedAndOneFurtherOffIsRefused) {
   const LogRecording recording = Recorded(kRounded);
   EXPECT_EQ(recording.busiest.value(LogElement::kPhysicalBytesWritten), 401'408'000);
@@ -94,8 +88,8 @@ TEST(RealRecording, TextThatWentThroughAMailOrAPageIsRead) {
   ExpectSame(EachLine(kRounded, "   ", "\r"));
   ExpectSame(absl::StrReplaceAll(kRounded, {{"\n", "\r"}}));
   ExpectSame("\xef\xbb\xbf" + std::string(kRounded));
-  ExpectSame(Utf16(kRounded, false));
-  ExpectSame(Utf16(absl::StrReplaceAll(kRounded, {{"\n", "\r\n"}}), true));
+  ExpectSame(tests::Utf16(kRounded, false));
+  ExpectSame(tests::Utf16(absl::StrReplaceAll(kRounded, {{"\n", "\r\n"}}), true));
   ExpectSame("```text\n" + std::string(kRounded) + "```\n");
   // A page that lost the ends of its lines, and a mail that broke one.
   ExpectSame(absl::StrReplaceAll(kRounded, {{"\n", ""}}) + "\n");
@@ -222,7 +216,7 @@ TEST(RealIni, TextThatWentThroughAMailOrAPageIsRead) {
   ExpectGuide(absl::StrReplaceAll(kGuide, {{"= REPLICATED", "= \u201cREPLICATED\u201d"}, {"= 10", "= \"10\""}}));
   ExpectGuide(absl::StrReplaceAll(kGuide, {{"Log:", "**Log:**"}}));
   ExpectGuide(absl::StrReplaceAll(kGuide, {{"Log:", "[Log]"}}));
-  ExpectGuide(Utf16(kGuide, false));
+  ExpectGuide(tests::Utf16(kGuide, false));
   ExpectGuide("\xef\xbb\xbf" + std::string(kGuide));
   ExpectGuide("# A guide\n\n```ini\n" + std::string(kGuide) +
               "```\n\n- **`LogType=REPLICATED`**: the log is replicated\n");
