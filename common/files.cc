@@ -45,7 +45,7 @@ absl::Status RestInParts(int fd, const std::string& path, size_t max_bytes,
   }
 }
 
-// A file to read, which is no directory.
+// A file to read, not a directory.
 absl::StatusOr<UniqueFd> OpenFile(const std::string& path, FileKind kind, const std::string& option) {
   PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd,
                             kind == FileKind::kRegular ? OpenRegularFile(path, option) : OpenToRead(path, 0, option));

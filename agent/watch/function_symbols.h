@@ -35,7 +35,7 @@ struct FunctionPlace {
 };
 
 // Place of a function in the file of an ELF program or library; nothing if the file does not define it.
-// FAILED_PRECONDITION where the file is no 64-bit ELF file.
+// FAILED_PRECONDITION where the file is not a 64-bit ELF file.
 absl::StatusOr<std::optional<uint64_t>> FindFunction(const std::string& path, const std::string& function);
 
 // Files that a process has mapped to run code from: its path in the process, and how the agent opens it.

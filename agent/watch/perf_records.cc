@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kNumberOffset = 8;
 constexpr size_t kValuesOffset = 16;
 
-// At the end of every record that is no sample: thread, time and event (sample_id_all).
+// At the end of every record that is not a sample: thread, time and event (sample_id_all).
 constexpr size_t kTrailerBytes = 24;
 
 // Takes values from the front of a record.

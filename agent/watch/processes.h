@@ -22,7 +22,7 @@ class LogDirectory {
   explicit LogDirectory(std::string path);
 
   const std::string& path() const { return path_; }
-  // Whether the file is the log's. It is if its path lies below the directory, or if the directory had a file of that
+  // Whether the file is the log's. It is if its path is below the directory, or if the directory had a file of that
   // name and inode when it was last listed: in a container its path is another one.
   bool Holds(const std::string& path, uint64_t inode) const;
   // The file that a process opens by that name. Nothing where the name leaves open whether it is the log's: a relative
@@ -69,7 +69,7 @@ std::string FindLogDirectory(uint32_t pid);
 // A process that is watched, recognised even after its number was given to another.
 class WatchedProcess {
  public:
-  // Checks that it can be watched: it exists, is no thread, and runs a 64-bit program. An error has the way out.
+  // Checks that it can be watched: it exists, is not a thread, and runs a 64-bit program. An error has the way out.
   static absl::StatusOr<WatchedProcess> Open(uint32_t pid);
 
   uint32_t pid() const { return pid_; }

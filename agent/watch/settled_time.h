@@ -17,7 +17,7 @@ namespace plimsoll {
 // that has returned, a drain that begins afterwards finds every record with a time before `settled`: its section began
 // before `settled`, hence before the membarrier, hence has ended.
 //
-// A grace period takes some 10 to 50 ms, so a thread of its own waits for one after the other. Where the kernel has no
+// A grace period takes some 10 to 50 ms, so a thread of its own waits for them in turn. Where the kernel has no
 // such membarrier (CPUs with nohz_full), or a filter forbids it, `settled` is the time `kMarginNs` ago, which proves
 // nothing where a CPU can be suspended: see proven().
 class SettledTime {

@@ -47,7 +47,7 @@ struct WatchedLog {
   std::set<std::string> probes;
 };
 
-// Finds what is to be watched, attaches the probes, and keeps up with processes and libraries that come and go. Not
+// Finds what the plan watches, attaches the probes, and keeps up with processes and libraries that come and go. Not
 // thread-safe.
 class WatchTargets {
  public:

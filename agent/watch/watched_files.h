@@ -69,7 +69,7 @@ class WatchedFiles {
   // Takes the next call; `upcoming` are the records after it, in the order of time.
   FileAccess Take(const CompletedCall& call, std::span<const PerfRecord> upcoming);
 
-  // The file that an open call would write; kOther where it is no write of the log.
+  // The file that an open call would write; kOther where it is not a write of the log.
   FileAccess At(const OpenCall& call) const;
 
  private:

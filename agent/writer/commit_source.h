@@ -13,7 +13,7 @@
 namespace plimsoll {
 
 // The writes of a CommitModel, at their places in the extents. The writer and its tally walk a copy each, and agree as
-// long as both are told the ends of the writes. Not thread-safe.
+// long as both take the ends of the writes. Not thread-safe.
 class CommitWalk {
  public:
   struct Write {
