@@ -433,8 +433,8 @@ absl::StatusOr<uint64_t> ParseCost(const Descriptor& type, std::string_view byte
 }
 
 std::string CleanupCommandLine(const v1::HostJoined& host) {
-  // Such a run has no directory; what `create` made is kept.
-  if (UsesPaths(WorkloadOf(host.plan()))) return "";
+  // Such a run has no directory; what `create` made is kept. A watch makes no file.
+  if (UsesPaths(WorkloadOf(host.plan())) || host.plan().has_watch()) return "";
   const v1::HostDescription& agent = host.description();
   const std::vector<std::string> dirs = DirsOfPlan(host.plan());
   std::string line;
@@ -460,6 +460,7 @@ std::string CleanupCommandLine(const v1::HostJoined& host) {
 }
 
 std::string CleanupAdvice(const v1::HostJoined& host) {
+  if (host.plan().has_watch()) return absl::StrCat("the watch has made no files on ", host.label());
   if (const v1::LogWorkload& workload = WorkloadOf(host.plan()); UsesPaths(workload)) {
     return workload.create() ? absl::StrCat("the files that --create has made on ", host.label(), " are kept")
                              : absl::StrCat("the run has made no files on ", host.label());

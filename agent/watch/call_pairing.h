@@ -56,6 +56,12 @@ class CallPairing {
     for (const auto& [tid, call] : syscalls_) use(tid, call);
   }
 
+  // Calls `use(const OpenCall&)` for each open call of a function.
+  template <typename Use>
+  void ForEachOpenFunction(Use&& use) const {
+    for (const auto& [key, call] : functions_) use(call);
+  }
+
   // Entries and returns that belong to no call. The returns of calls that had begun before their threads were watched
   // do not count, unless records were lost since.
   uint64_t unpaired() const { return unpaired_; }

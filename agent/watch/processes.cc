@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -24,6 +26,7 @@
 #include "agent/host/storage_stack.h"
 #include "agent/writer/log_files.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 
 namespace plimsoll {
 namespace {
@@ -38,6 +41,11 @@ std::string BaseName(const std::string& path) {
 
 std::string ProcessPath(uint32_t pid, const std::string& name) {
   return absl::StrCat("/proc/", pid, "/", name);
+}
+
+// The kernel cuts a name after 15 bytes, maybe within a character.
+std::string ReadProcessName(uint32_t pid) {
+  return SanitizeForTerminal(ReadTextLine(ProcessPath(pid, "comm")));
 }
 
 // Where a descriptor's link leads; empty where it cannot be read.
@@ -67,6 +75,31 @@ absl::StatusOr<std::vector<int>> ListDescriptors(uint32_t pid) {
                    error.message(), ", ", error.value(), ")"));
 }
 
+std::string DirectoryName(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+bool IsBelowDirectory(const std::string& path, const std::string& directory) {
+  return path.size() > directory.size() && path[directory.size()] == '/' && absl::StartsWith(path, directory);
+}
+
+// Number of the file system that this host has at the path; 0: not known.
+dev_t DeviceBelow(const std::string& path) {
+  const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
+  const Mount* const mount = FindMount(mounts, 0, 0, path);
+  return mount == nullptr ? 0 : mount->device;
+}
+
+OpenedFile OpenedFileOf(uint32_t pid, const std::string& path, const FdInfo& info) {
+  return {path, info.inode, [pid, mount_id = info.mount_id]() -> dev_t {
+            if (mount_id == 0) return 0;
+            for (const Mount& mount : ParseMountInfo(ReadTextFile(ProcessPath(pid, "mountinfo")))) {
+              if (mount.id == mount_id) return mount.device;
+            }
+            return 0;
+          }};
+}
+
 // Calls `use(pid)` for each process but this one.
 template <typename Use>
 void ForEachProcess(Use&& use) {
@@ -81,32 +114,51 @@ void ForEachProcess(Use&& use) {
 
 }  // namespace
 
-LogDirectory::LogDirectory(std::string path) : path_(std::move(path)) {}
+LogDirectory::LogDirectory(std::string path, Named named)
+    : path_(std::move(path)), named_(named), resolved_path_(path_) {}
 
-bool LogDirectory::Holds(const std::string& path, uint64_t inode) const {
-  if (path_.empty()) return false;
-  if (path.size() > path_.size() && path[path_.size()] == '/' && absl::StartsWith(path, path_)) return true;
-  const auto found = inodes_.find(BaseName(path));
-  return inode != 0 && found != inodes_.end() && found->second == inode;
+bool LogDirectory::IsBelow(const std::string& path) const {
+  return !path_.empty() && (IsBelowDirectory(path, path_) || IsBelowDirectory(path, resolved_path_));
+}
+
+bool LogDirectory::Holds(const OpenedFile& file) {
+  if (IsBelow(file.path)) {
+    const dev_t device = named_ == Named::kByHost ? file.device() : 0;
+    // The file system that this host has there now: it may be mounted after the watch began, on a takeover.
+    if (device == 0 || device == device_ || device == DeviceBelow(file.path)) return true;
+  }
+  if (device_ == 0) return false;
+  const std::string directory = DirectoryName(file.path);
+  if (other_paths_.contains(directory)) return file.device() == device_;
+  const auto found = inodes_.find(BaseName(file.path));
+  // Another file system may have a file of that name and inode: two new ones often do.
+  if (file.inode == 0 || found == inodes_.end() || found->second != file.inode || file.device() != device_)
+    return false;
+  other_paths_.insert(directory);
+  return true;
 }
 
 std::optional<DescriptorFile> LogDirectory::FileOfName(const std::string& name) {
   if (name.empty() || name.front() != '/' || absl::StrContains(name, "/../")) return std::nullopt;
   DescriptorFile file;
-  file.path = name;
-  file.log = Holds(name, 0);
+  file.path = SanitizeForTerminal(name);
+  file.log = IsBelow(name);
   if (file.log) {
     file.extent = ExtentOf(name);
     file.position = 0;
     return file;
   }
-  if (inodes_.contains(BaseName(name)) || IsQueueManagerLog(name)) return std::nullopt;
+  if (inodes_.contains(BaseName(name)) || other_paths_.contains(DirectoryName(name)) || IsQueueManagerLog(name)) {
+    return std::nullopt;
+  }
   return file;
 }
 
 void LogDirectory::List() {
   inodes_.clear();
   std::error_code error;
+  if (const files::path resolved = files::canonical(path_, error); !error) resolved_path_ = resolved.string();
+  device_ = DeviceBelow(resolved_path_ + "/");
   for (files::directory_iterator file(path_, error); !error && file != files::directory_iterator();
        file.increment(error)) {
     struct stat info{};
@@ -131,6 +183,7 @@ FdInfo ParseFdInfo(const std::string& text) {
     if (words.size() != 2) continue;
     if (words[0] == "pos") info.position = std::strtoull(words[1].c_str(), nullptr, 10);
     if (words[0] == "flags") info.flags = static_cast<int>(std::strtoul(words[1].c_str(), nullptr, 8));
+    if (words[0] == "mnt_id") info.mount_id = std::strtoull(words[1].c_str(), nullptr, 10);
     if (words[0] == "ino") info.inode = std::strtoull(words[1].c_str(), nullptr, 10);
   }
   return info;
@@ -140,11 +193,12 @@ std::optional<DescriptorFile> ReadDescriptor(uint32_t pid, int fd, LogDirectory&
   const std::string path = DescriptorPath(pid, fd);
   if (path.empty()) return std::nullopt;
   DescriptorFile file;
-  file.path = path;
+  // Messages hold valid UTF-8 only, which names of files need not be.
+  file.path = SanitizeForTerminal(path);
   // Sockets, pipes and the like have no slash in front.
   if (path.front() != '/') return file;
   const FdInfo info = ParseFdInfo(ReadTextFile(absl::StrCat("/proc/", pid, "/fdinfo/", fd)));
-  file.log = log.Holds(path, info.inode);
+  file.log = log.Holds(OpenedFileOf(pid, path, info));
   if (!file.log) return file;
   file.extent = log.ExtentOf(path);
   if ((info.flags & O_APPEND) == 0) file.position = info.position;
@@ -179,17 +233,49 @@ absl::StatusOr<std::map<int, DescriptorFile>> ReadDescriptors(uint32_t pid, LogD
   return descriptors;
 }
 
-std::vector<std::string> ReadOpenFlags(uint32_t pid, LogDirectory& log) {
-  std::set<std::string> words;
+bool IsConstant(uint32_t pid, uint64_t address) {
+  for (const absl::string_view line : absl::StrSplit(ReadTextFile(ProcessPath(pid, "maps")), '\n')) {
+    // 7f12-7f34 r--p 00000000 fd:00 1234   /opt/mqm/lib64/libmqm_r.so
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    std::array<char, 5> access{};
+    if (std::sscanf(std::string(line).c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, access.data()) != 3)
+      continue;
+    if (begin <= address && address < end) return access[1] != 'w' && access[3] == 'p';
+  }
+  return false;
+}
+
+namespace {
+
+// Calls `use(const FdInfo&)` for each file of the log that the process has open.
+template <typename Use>
+void ForEachLogFile(uint32_t pid, LogDirectory& log, Use&& use) {
   const auto fds = ListDescriptors(pid);
-  if (!fds.ok()) return {};
+  if (!fds.ok()) return;
   for (const int fd : *fds) {
     const std::string path = DescriptorPath(pid, fd);
+    if (path.empty() || path.front() != '/') continue;
     const FdInfo info = ParseFdInfo(ReadTextFile(absl::StrCat("/proc/", pid, "/fdinfo/", fd)));
-    if (!log.Holds(path, info.inode)) continue;
-    words.insert(FlagsInWords(info.flags) + ((info.flags & O_APPEND) != 0 ? "|O_APPEND" : ""));
+    if (log.Holds(OpenedFileOf(pid, path, info))) use(info);
   }
+}
+
+}  // namespace
+
+std::vector<std::string> ReadOpenFlags(uint32_t pid, LogDirectory& log) {
+  std::set<std::string> words;
+  ForEachLogFile(pid, log, [&words](const FdInfo& info) {
+    if ((info.flags & O_ACCMODE) == O_RDONLY) return;
+    words.insert(FlagsInWords(info.flags) + ((info.flags & O_APPEND) != 0 ? "|O_APPEND" : ""));
+  });
   return {words.begin(), words.end()};
+}
+
+bool HasLogToWrite(uint32_t pid, LogDirectory& log) {
+  bool writes = false;
+  ForEachLogFile(pid, log, [&writes](const FdInfo& info) { writes = writes || (info.flags & O_ACCMODE) != O_RDONLY; });
+  return writes;
 }
 
 std::vector<uint32_t> FindHolders(LogDirectory& log, size_t& hidden) {
@@ -243,7 +329,11 @@ absl::StatusOr<WatchedProcess> WatchedProcess::Open(uint32_t pid) {
                      " runs a 32-bit program, whose system calls have other numbers; only 64-bit programs can be "
                      "watched"));
   }
-  return WatchedProcess(pid, ReadTextLine(ProcessPath(pid, "comm")), std::move(directory));
+  return WatchedProcess(pid, ReadProcessName(pid), std::move(directory));
+}
+
+void WatchedProcess::ReadName() {
+  name_ = ReadProcessName(pid_);
 }
 
 bool WatchedProcess::ended() const {

@@ -1,9 +1,13 @@
 // What /proc shows of the processes that are watched.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,28 +19,50 @@
 
 namespace plimsoll {
 
-// The files of a log: those below its directory. Reads /proc alone, never the storage: looking at a file on a file
-// system that hangs would hang. Not thread-safe.
+// A file as a process has it open.
+struct OpenedFile {
+  // As the process sees it.
+  std::string path;
+  // 0: not known.
+  uint64_t inode = 0;
+  // Number of its file system, of mountinfo; 0: not known. Called only where it matters.
+  std::function<dev_t()> device;
+};
+
+// The files of a log: those below its directory. Except for List, it reads /proc alone, never the storage: looking at a
+// file on a file system that hangs would hang. Not thread-safe.
 class LogDirectory {
  public:
-  explicit LogDirectory(std::string path);
+  // Whose name for the directory it is. A process in a container may have another directory by the same name.
+  enum class Named : uint8_t { kByHost, kByProcess };
+  explicit LogDirectory(std::string path, Named named = Named::kByHost);
 
   const std::string& path() const { return path_; }
-  // Whether the file is the log's. It is if its path is below the directory, or if the directory had a file of that
-  // name and inode when it was last listed: in a container its path is another one.
-  bool Holds(const std::string& path, uint64_t inode) const;
+  // Whether the file is the log's. It is if its path is below the directory, on the same file system; or if it is on
+  // the directory's file system and the directory had a file of that name and inode when it was last listed: in a
+  // container its path is another one. From then on files below that other path are the log's, too.
+  bool Holds(const OpenedFile& file);
   // The file that a process opens by that name. Nothing where the name leaves open whether it is the log's: a relative
   // one, or one that ends like a file of the log in another place. Links that lead into the directory by a name that is
   // not in it are not seen.
   std::optional<DescriptorFile> FileOfName(const std::string& name);
-  // Reads the directory. May hang with a hung file system.
+  // Reads the directory, and follows the links in its path. May hang with a hung file system.
   void List();
   // Place of the file as v1::WriteSample has it: the number in an extent's name, else its place in the order of their
   // appearance.
   uint32_t ExtentOf(const std::string& path);
 
  private:
+  // Whether the path is below the directory by one of the names that this host has for it.
+  bool IsBelow(const std::string& path) const;
+
   const std::string path_;
+  const Named named_;
+  // Without links; as path_ until it was listed.
+  std::string resolved_path_;
+  dev_t device_ = 0;
+  // By which other names processes know it.
+  std::set<std::string> other_paths_;
   std::map<std::string, uint64_t> inodes_;
   std::map<std::string, uint32_t> numbers_;
 };
@@ -48,6 +74,7 @@ struct FdInfo {
   int flags = 0;
   // 0 before Linux 5.15.
   uint64_t inode = 0;
+  uint64_t mount_id = 0;
 };
 FdInfo ParseFdInfo(const std::string& text);
 
@@ -55,10 +82,14 @@ FdInfo ParseFdInfo(const std::string& text);
 std::optional<DescriptorFile> ReadDescriptor(uint32_t pid, int fd, LogDirectory& log);
 // The text at an address of a process, up to its first zero; empty where it cannot be read.
 std::string ReadText(uint32_t pid, uint64_t address);
+// Whether the memory at the address cannot be written by the process: what is there was there before.
+bool IsConstant(uint32_t pid, uint64_t address);
 // All of them. PERMISSION_DENIED names the capability that is missing, NOT_FOUND a process that does not exist.
 absl::StatusOr<std::map<int, DescriptorFile>> ReadDescriptors(uint32_t pid, LogDirectory& log);
-// The open flags of its log files in words, each once.
+// The open flags of the log files that it may write, in words, each once.
 std::vector<std::string> ReadOpenFlags(uint32_t pid, LogDirectory& log);
+// Whether it has a file of the log open to write.
+bool HasLogToWrite(uint32_t pid, LogDirectory& log);
 
 // The processes of this host that have a file of the log open. `hidden` counts the processes that could not be looked
 // at.
@@ -74,6 +105,8 @@ class WatchedProcess {
 
   uint32_t pid() const { return pid_; }
   const std::string& name() const { return name_; }
+  // After it has started another program.
+  void ReadName();
   bool ended() const;
   uint32_t CountThreads() const;
 

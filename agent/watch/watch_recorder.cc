@@ -15,6 +15,7 @@
 #include "agent/watch/processes.h"
 #include "common/algorithm.h"
 #include "common/clock.h"
+#include "common/text.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -29,6 +30,8 @@ constexpr int64_t kEndPatienceNs = 5 * kNsPerSecond;
 constexpr int64_t kLateWakeNs = 50'000'000;
 constexpr int kMostEndedProcesses = 64;
 constexpr int kMostReportedPauses = 10'000;
+// An operation in flight at the end that is younger than this is not worth a word.
+constexpr int64_t kLeastOpenNs = kNsPerMs;
 
 // Functions whose fifth argument is the length of the message's buffer.
 bool HasBufferLength(const std::string& function) {
@@ -51,7 +54,7 @@ void AddInodes(const std::string& directory, std::map<uint64_t, std::string>& in
        !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
     struct stat info{};
     if (stat(file->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
-      inodes[info.st_ino] = file->path().filename().string();
+      inodes[info.st_ino] = SanitizeForTerminal(file->path().filename().string());
     }
   }
 }
@@ -238,7 +241,7 @@ void WatchRecorder::TakeAccess(const CallDescription& description, const Complet
   if (AskedBytes(description, call.args).value_or(operation.bytes) > operation.bytes) {
     counts_.set_short_writes(counts_.short_writes() + 1);
   }
-  profile_.Take({*writer + 1, description.name, access.path, access.offset_bytes, operation.bytes});
+  profile_.Take({*writer + 1, NameWithSync(description, call), access.path, access.offset_bytes, operation.bytes});
   if (!context_.setup.write_operation) return;
   operation.operation = *context_.setup.write_operation;
   Count(*writer, operation);
@@ -277,16 +280,21 @@ void WatchRecorder::CutAll(int64_t now_ns) {
   }
 }
 
+double WatchRecorder::TakeCost() {
+  const uint64_t cost_ns = (pairing_.syscall_entries() - syscalls_before_) * context_.targets.write_cost_ns() +
+                           (pairing_.function_entries() - functions_before_) * context_.targets.call_cost_ns();
+  syscalls_before_ = pairing_.syscall_entries();
+  functions_before_ = pairing_.function_entries();
+  cost_ns_ += cost_ns;
+  const double percent = 100.0 * static_cast<double>(cost_ns) / kNsPerSecond;
+  counts_.set_max_overhead_percent(std::max(counts_.max_overhead_percent(), percent));
+  return percent;
+}
+
 void WatchRecorder::NoteSeconds(int64_t moment_ns) {
   for (; second_ns_ + kNsPerSecond <= moment_ns; second_ns_ += kNsPerSecond) {
     // All that was taken since counts for the first of several seconds: a bound.
-    const uint64_t cost_ns = (pairing_.syscall_entries() - syscalls_before_) * context_.targets.write_cost_ns() +
-                             (pairing_.function_entries() - functions_before_) * context_.targets.call_cost_ns();
-    syscalls_before_ = pairing_.syscall_entries();
-    functions_before_ = pairing_.function_entries();
-    cost_ns_ += cost_ns;
-    const double percent = 100.0 * static_cast<double>(cost_ns) / kNsPerSecond;
-    counts_.set_max_overhead_percent(std::max(counts_.max_overhead_percent(), percent));
+    const double percent = TakeCost();
     const double most = context_.setup.plan.max_overhead_percent();
     if (most <= 0 || percent <= most || !counts_.detached().empty()) continue;
     counts_.set_detached(absl::StrFormat(
@@ -306,7 +314,9 @@ void WatchRecorder::LookAround(int64_t now_ns) {
     context_.targets.Detach();
     return EndAt(now_ns);
   }
-  NoteEnded(context_.targets.Refresh(now_ns), now_ns);
+  WatchTargets::Changes changes = context_.targets.Refresh(now_ns, taken_until_ns_);
+  for (std::string& one : changes.found_late) counts_.add_found_late(std::move(one));
+  NoteEnded(std::move(changes.ended), now_ns);
   if (context_.setup.plan.profile() && now_ns >= next_observation_ns_) {
     next_observation_ns_ = now_ns + kObserveNs;
     Observe();
@@ -361,6 +371,34 @@ void WatchRecorder::Send(int64_t now_ns) {
   context_.sink.OnFrames(std::exchange(batch_, {}));
 }
 
+void WatchRecorder::AddOpen() {
+  const int64_t limit_ns = std::min(LimitNs(), taken_until_ns_);
+  std::map<std::pair<uint32_t, uint32_t>, v1::OpenOperation> oldest;
+  const auto take = [&](const OpenCall& call, uint32_t operation, const std::string& path) {
+    const std::optional<uint32_t> writer = context_.targets.WriterOf(call.pid);
+    const int64_t age_ns = limit_ns - call.start_ns;
+    if (!writer || age_ns < kLeastOpenNs || age_ns <= tallies_[*writer].longest_ns(operation)) return;
+    v1::OpenOperation& open = oldest[{*writer, operation}];
+    if (age_ns <= open.age_ns()) return;
+    open.set_qm(*writer + 1);
+    open.set_operation(operation);
+    open.set_since_ns(call.start_ns);
+    open.set_age_ns(age_ns);
+    open.set_path(path);
+  };
+  pairing_.ForEachOpenSyscall([&](uint32_t /*tid*/, const OpenCall& call) {
+    const FileAccess access = context_.targets.files().At(call);
+    if (context_.setup.write_operation && access.outcome == FileAccess::Outcome::kLog) {
+      take(call, *context_.setup.write_operation, access.path);
+    }
+  });
+  pairing_.ForEachOpenFunction([&](const OpenCall& call) {
+    const auto number = static_cast<size_t>(call.number);
+    if (number < context_.setup.functions.size()) take(call, context_.setup.function_operations[number], "");
+  });
+  for (auto& [place, open] : oldest) *counts_.add_open() = std::move(open);
+}
+
 v1::StepDone WatchRecorder::Finish(const std::string& reason) {
   v1::StepDone done;
   done.set_step(step_);
@@ -368,9 +406,9 @@ v1::StepDone WatchRecorder::Finish(const std::string& reason) {
   counts_.set_lost_records(context_.targets.rings().lost() - lost_before_ + dropped_);
   counts_.set_unpaired_calls(pairing_.unpaired());
   const int64_t length_ns = std::max<int64_t>(std::min(LimitNs(), taken_until_ns_) - times_.start_ns(), 1);
-  cost_ns_ += (pairing_.syscall_entries() - syscalls_before_) * context_.targets.write_cost_ns() +
-              (pairing_.function_entries() - functions_before_) * context_.targets.call_cost_ns();
+  TakeCost();
   counts_.set_overhead_percent(100.0 * static_cast<double>(cost_ns_) / static_cast<double>(length_ns));
+  AddOpen();
   if (context_.setup.plan.profile()) *counts_.mutable_profile() = profile_.ToProto();
   *done.mutable_watch() = counts_;
   const int64_t limit_ns = context_.control.limit_ns();

@@ -78,6 +78,10 @@ class WatchRecorder {
   // Start of each writer's oldest log write in flight, and its file.
   std::vector<std::optional<std::pair<int64_t, std::string>>> OldestOpen() const;
   void NoteSeconds(int64_t moment_ns);
+  // Adds up what was paid since the last call; returns it as a share of a second, in percent.
+  double TakeCost();
+  // Notes what has been in flight at the end for longer than all that completed.
+  void AddOpen();
   void ShowInFlight(int64_t now_ns);
   void LookAround(int64_t now_ns);
   void Observe();

@@ -71,6 +71,10 @@ class WatchTally {
   // oldest write in flight at the interval's end; 0: none.
   void Cut(int64_t now_ns, int64_t in_flight_since_ns, google::protobuf::RepeatedPtrField<v1::Frame>& frames);
 
+  // The longest time of an operation that completed; 0: none did.
+  int64_t longest_ns(uint32_t operation) const {
+    return static_cast<int64_t>(parts_[operation].totals.latency_max_ns());
+  }
   int32_t open_interval() const { return interval_; }
   int64_t interval_end_ns() const { return params_.times.EndOf(interval_); }
   // What was counted apart from the frames, one of each operation.

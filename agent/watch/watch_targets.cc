@@ -14,6 +14,7 @@
 #include "agent/watch/queue_managers.h"
 #include "common/clock.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -22,6 +23,8 @@ namespace {
 // A search for processes reads all of /proc: it takes at most this share of the time.
 constexpr int64_t kSearchShare = 50;
 constexpr int64_t kSearchPauseNs = kNsPerSecond;
+constexpr size_t kMostVariableNames = 10'000;
+constexpr size_t kMostNoted = 64;
 
 std::string ProcessInWords(const WatchedProcess& process) {
   return absl::StrCat("process ", process.pid(), " (", process.name(), ")");
@@ -38,7 +41,11 @@ WatchTargets::WatchTargets(const WatchSetup& setup)
           },
           [this](uint32_t pid, uint64_t address) -> std::optional<DescriptorFile> {
             LogDirectory* const log = LogOf(pid);
-            return log == nullptr ? std::nullopt : log->FileOfName(ReadText(pid, address));
+            if (log == nullptr || variable_names_.contains({pid, address})) return std::nullopt;
+            // A buffer may hold the next file's name by now.
+            if (IsConstant(pid, address)) return log->FileOfName(ReadText(pid, address));
+            if (variable_names_.size() < kMostVariableNames) variable_names_.insert({pid, address});
+            return std::nullopt;
           },
           [] { return SystemClock::Read().value; }) {}
 
@@ -92,19 +99,50 @@ absl::Status WatchTargets::FindQueueManagers(const std::string& mqs_ini) {
 
 absl::Status WatchTargets::FindNewProcesses(WatchedLog& log) {
   const auto known = [&](uint32_t pid) {
-    return std::ranges::any_of(log.processes, [pid](const auto& one) { return one.process.pid() == pid; });
+    return std::ranges::find_if(log.processes, [pid](const auto& one) { return one.process.pid() == pid; });
   };
   hidden_ = 0;
   for (const uint32_t pid : FindHolders(*log.log, hidden_)) {
-    if (!known(pid)) PLIMSOLL_RETURN_IF_ERROR(AddProcess(log, pid, !syscalls_.empty(), ""));
+    const auto process = known(pid);
+    if (process != log.processes.end()) {
+      PLIMSOLL_RETURN_IF_ERROR(WatchWritesToo(log, *process));
+      continue;
+    }
+    const size_t before = log.processes.size();
+    PLIMSOLL_RETURN_IF_ERROR(AddProcess(log, pid, !syscalls_.empty(), ""));
+    if (recording_ && log.processes.size() > before && (syscalls_.empty() || HasLogToWrite(pid, *log.log))) {
+      NoteLate(absl::StrCat(ProcessInWords(log.processes.back().process), " was found during the watch"));
+    }
   }
   if (setup_.functions.empty() || log.data_dir.empty()) return absl::OkStatus();
   // The queue manager's other processes, which make calls for applications: they have files of its directory open.
   LogDirectory data(log.data_dir);
   for (const uint32_t pid : FindHolders(data, hidden_)) {
-    if (!known(pid)) PLIMSOLL_RETURN_IF_ERROR(AddProcess(log, pid, false, ""));
+    if (known(pid) != log.processes.end()) continue;
+    const size_t before = log.processes.size();
+    PLIMSOLL_RETURN_IF_ERROR(AddProcess(log, pid, false, ""));
+    if (recording_ && log.processes.size() > before && !log.processes.back().probed.empty()) {
+      NoteLate(absl::StrCat(ProcessInWords(log.processes.back().process), " was found during the watch"));
+    }
   }
   return absl::OkStatus();
+}
+
+absl::Status WatchTargets::WatchWritesToo(WatchedLog& log, WatchedLog::Process& process) {
+  if (process.writes || syscalls_.empty()) return absl::OkStatus();
+  const uint32_t pid = process.process.pid();
+  PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, syscalls_));
+  process.writes = true;
+  if (!recording_) return absl::OkStatus();
+  ReadDescriptorsOf(log, pid);
+  if (HasLogToWrite(pid, *log.log)) {
+    NoteLate(absl::StrCat(ProcessInWords(process.process), " was found during the watch to write the log"));
+  }
+  return absl::OkStatus();
+}
+
+void WatchTargets::NoteLate(std::string text) {
+  if (noted_late_.size() < kMostNoted && noted_late_.insert(text).second) found_late_.push_back(std::move(text));
 }
 
 absl::Status WatchTargets::FindProcess(const std::string& held_program) {
@@ -113,7 +151,7 @@ absl::Status WatchTargets::FindProcess(const std::string& held_program) {
   const uint32_t pid = setup_.plan.pid();
   if (!syscalls_.empty()) {
     const std::string path = setup_.plan.has_log_dir() ? setup_.plan.log_dir() : FindLogDirectory(pid);
-    log.log = std::make_unique<LogDirectory>(path);
+    log.log = std::make_unique<LogDirectory>(path, LogDirectory::Named::kByProcess);
     log.log->List();
   }
   PLIMSOLL_RETURN_IF_ERROR(AddProcess(log, pid, !syscalls_.empty(), held_program));
@@ -142,7 +180,7 @@ absl::Status WatchTargets::AddProcess(WatchedLog& log, uint32_t pid, bool writes
   PLIMSOLL_RETURN_IF_ERROR(process.status());
   if (writes) PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, syscalls_));
   WatchedLog::Process& added =
-      log.processes.emplace_back(WatchedLog::Process{*std::move(process), writes, !held_program.empty(), {}, {}});
+      log.processes.emplace_back(WatchedLog::Process{*std::move(process), writes, !held_program.empty(), 0, {}, {}});
   const absl::Status functions =
       AddFunctions(log, added, held_program.empty() ? ReadMappedFiles(pid) : FindNeededFiles(held_program, pid));
   if (!functions.ok()) {
@@ -178,7 +216,12 @@ absl::Status WatchTargets::AddFunctions(WatchedLog& log, WatchedLog::Process& pr
       std::vector<PerfEventSpec> specs = defined;
       if (!process.writes && process.probed.size() == 1) specs.front().reports_exec = true;
       PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, specs));
-      log.probes.insert(absl::StrCat(place.shown_path, ":", setup_.functions[number].function));
+      const std::string probe =
+          SanitizeForTerminal(absl::StrCat(place.shown_path, ":", setup_.functions[number].function));
+      log.probes.insert(probe);
+      if (recording_ && !first) {
+        NoteLate(absl::StrCat(ProcessInWords(process.process), " loaded ", probe, " during the watch"));
+      }
     }
   }
   return absl::OkStatus();
@@ -209,7 +252,7 @@ void WatchTargets::ReadDescriptorsOf(const WatchedLog& log, uint32_t pid) {
 void WatchTargets::ReadAllDescriptors() {
   for (const WatchedLog& log : logs_) {
     for (const WatchedLog::Process& one : log.processes) {
-      if (one.writes) ReadDescriptorsOf(log, one.process.pid());
+      if (one.writes && one.ended_ns == 0) ReadDescriptorsOf(log, one.process.pid());
     }
   }
 }
@@ -233,31 +276,39 @@ void WatchTargets::Detach() {
   rings_->DetachAll();
 }
 
-std::vector<std::string> WatchTargets::Refresh(int64_t now_ns) {
-  std::vector<std::string> ended;
+void WatchTargets::RemoveEnded(WatchedLog& log, int64_t taken_until_ns, std::vector<std::string>& ended) {
+  std::erase_if(log.processes, [&](WatchedLog::Process& one) {
+    if (one.ended_ns == 0 && one.process.ended()) one.ended_ns = SystemClock::Read().value;
+    if (one.ended_ns == 0 || taken_until_ns <= one.ended_ns) return false;
+    ended.push_back(absl::StrCat(ProcessInWords(one.process), " ended"));
+    rings_->Detach(one.process.pid());
+    files_.RemoveProcess(one.process.pid());
+    return true;
+  });
+}
+
+WatchTargets::Changes WatchTargets::Refresh(int64_t now_ns, int64_t taken_until_ns) {
+  Changes changes;
+  const auto note_failure = [this](const absl::Status& status) {
+    if (status.ok()) return;
+    spdlog::warn("{}", std::string(status.message()));
+    NoteLate(absl::StrCat("not all that came during the watch could be attached to: ", std::string(status.message())));
+  };
   for (WatchedLog& log : logs_) {
-    std::erase_if(log.processes, [&](const WatchedLog::Process& one) {
-      if (!one.process.ended()) return false;
-      ended.push_back(absl::StrCat(ProcessInWords(one.process), " ended"));
-      rings_->Detach(one.process.pid());
-      files_.RemoveProcess(one.process.pid());
-      return true;
-    });
+    RemoveEnded(log, taken_until_ns, changes.ended);
     if (!probes_) continue;
     for (WatchedLog::Process& one : log.processes) {
-      if (one.held) continue;
-      const absl::Status status = AddFunctions(log, one, ReadMappedFiles(one.process.pid()));
-      if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
+      if (one.held || one.ended_ns != 0) continue;
+      note_failure(AddFunctions(log, one, ReadMappedFiles(one.process.pid())));
     }
   }
-  if (setup_.plan.has_pid() || now_ns < next_search_ns_) return ended;
-  for (WatchedLog& log : logs_) {
-    const absl::Status status = FindNewProcesses(log);
-    if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
+  if (!setup_.plan.has_pid() && now_ns >= next_search_ns_) {
+    for (WatchedLog& log : logs_) note_failure(FindNewProcesses(log));
+    const int64_t took_ns = SystemClock::Read().value - now_ns;
+    next_search_ns_ = now_ns + std::max(kSearchPauseNs, kSearchShare * took_ns);
   }
-  const int64_t took_ns = SystemClock::Read().value - now_ns;
-  next_search_ns_ = now_ns + std::max(kSearchPauseNs, kSearchShare * took_ns);
-  return ended;
+  changes.found_late = std::exchange(found_late_, {});
+  return changes;
 }
 
 std::optional<std::string> WatchTargets::OnExec(uint32_t pid) {
@@ -267,6 +318,7 @@ std::optional<std::string> WatchTargets::OnExec(uint32_t pid) {
   const auto one = std::ranges::find_if(log.processes, [pid](const auto& each) { return each.process.pid() == pid; });
   if (one->held) {
     one->held = false;
+    one->process.ReadName();
     ReadDescriptorsOf(log, pid);
     return std::nullopt;
   }
@@ -288,14 +340,14 @@ void WatchTargets::Describe(v1::Prepared& prepared) {
     writer.set_qm(log.qm);
     for (const std::string& probe : log.probes) writer.add_probes(probe);
     if (log.log != nullptr) {
-      writer.set_log_dir(log.log->path());
+      writer.set_log_dir(SanitizeForTerminal(log.log->path()));
       struct stat info{};
       const Mount* const mount =
           stat(log.log->path().c_str(), &info) == 0 ? FindMount(mounts, 0, info.st_dev, log.log->path()) : nullptr;
       if (mount != nullptr) {
         writer.set_fs_type(mount->fs_type);
-        writer.set_fs_source(mount->source);
-        writer.set_mount_options(mount->options);
+        writer.set_fs_source(SanitizeForTerminal(mount->source));
+        writer.set_mount_options(SanitizeForTerminal(mount->options));
       }
     }
     for (const WatchedLog::Process& one : log.processes) {

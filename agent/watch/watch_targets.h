@@ -30,6 +30,8 @@ struct WatchedLog {
     bool writes = false;
     // It has yet to execute its program.
     bool held = false;
+    // Since when it has ended; 0: it runs. Its last records are taken some 50 ms later.
+    int64_t ended_ns = 0;
     // What was looked through for functions, and what has a probe.
     std::set<MappedFile> searched;
     std::set<std::pair<std::string, uint64_t>> probed;
@@ -64,10 +66,15 @@ class WatchTargets {
   // Closes all probes, for good.
   void Detach();
 
+  // What Refresh found, in words.
+  struct Changes {
+    std::vector<std::string> ended;
+    std::vector<std::string> found_late;
+  };
   // Looks for processes that have ended, for libraries that were loaded, and, where queue managers are watched, for new
-  // processes. Returns what ended, in words. Call it some ten times a second; it limits itself to a fiftieth of the
-  // time.
-  std::vector<std::string> Refresh(int64_t now_ns);
+  // processes. A process has ended once all its records were taken: those before `taken_until_ns` were. Call it some
+  // ten times a second; it limits itself to a fiftieth of the time.
+  Changes Refresh(int64_t now_ns, int64_t taken_until_ns);
   // A process has executed another program. Returns what ended, in words; nothing if it was only held until then.
   std::optional<std::string> OnExec(uint32_t pid);
   // After records were lost: reads all descriptors anew.
@@ -99,6 +106,10 @@ class WatchTargets {
   // Attaches to the functions of files that have not been searched.
   absl::Status AddFunctions(WatchedLog& log, WatchedLog::Process& process, const std::set<MappedFile>& mapped);
   absl::Status FindNewProcesses(WatchedLog& log);
+  absl::Status WatchWritesToo(WatchedLog& log, WatchedLog::Process& process);
+  void RemoveEnded(WatchedLog& log, int64_t taken_until_ns, std::vector<std::string>& ended);
+  // Each text once.
+  void NoteLate(std::string text);
   void ReadDescriptorsOf(const WatchedLog& log, uint32_t pid);
   LogDirectory* LogOf(uint32_t pid);
 
@@ -114,6 +125,10 @@ class WatchTargets {
   std::vector<WatchedLog> logs_;
   WatchedFiles files_;
   bool recording_ = false;
+  // Names that were found in memory that may change.
+  std::set<std::pair<uint32_t, uint64_t>> variable_names_;
+  std::set<std::string> noted_late_;
+  std::vector<std::string> found_late_;
   size_t hidden_ = 0;
   int64_t next_search_ns_ = 0;
 };

@@ -50,6 +50,11 @@ constexpr CallDescription kWatchedCalls[] = {
 // pwritev2's offset for "at the descriptor's position".
 constexpr uint64_t kAtPosition = ~uint64_t{0};
 
+// RWF_DSYNC, RWF_SYNC and RWF_APPEND, which older headers lack.
+constexpr uint64_t kDataSync = 0x2;
+constexpr uint64_t kSync = 0x4;
+constexpr uint64_t kAppend = 0x10;
+
 // CLOSE_RANGE_CLOEXEC, which older headers lack.
 constexpr uint64_t kCloseAtExec = 4;
 
@@ -106,7 +111,22 @@ std::optional<uint64_t> AskedBytes(const CallDescription& call, const std::array
 uint64_t OffsetOf(const CompletedCall& done) {
   if (done.number == SYS_pwrite64) return done.args[3];
   // 64-bit kernels take the offset in one argument.
-  return done.args[3] == kAtPosition ? 0 : done.args[3];
+  return done.args[3];
+}
+
+bool WritesAtPosition(const CompletedCall& done) {
+  return done.number == SYS_pwritev2 && done.args[3] == kAtPosition;
+}
+
+std::string NameWithSync(const CallDescription& call, const CompletedCall& done) {
+  if (done.number != SYS_pwritev2) return call.name;
+  if ((done.args[5] & kSync) != 0) return absl::StrCat(call.name, "(RWF_SYNC)");
+  if ((done.args[5] & kDataSync) != 0) return absl::StrCat(call.name, "(RWF_DSYNC)");
+  return call.name;
+}
+
+bool AppendsByFlag(const CompletedCall& done) {
+  return done.number == SYS_pwritev2 && (done.args[5] & kAppend) != 0;
 }
 
 }  // namespace plimsoll

@@ -49,7 +49,13 @@ std::optional<int> NewDescriptor(const CallDescription& call, const CompletedCal
 bool MayEnd(const CallDescription& call, const std::array<uint64_t, 6>& args, int fd);
 // Bytes that a write asks for; nothing where the arguments only point to them.
 std::optional<uint64_t> AskedBytes(const CallDescription& call, const std::array<uint64_t, 6>& args);
-// Where a kWriteAt writes.
+// Where a kWriteAt writes, unless one of the next two holds.
 uint64_t OffsetOf(const CompletedCall& done);
+// Whether a kWriteAt writes at the descriptor's position all the same (pwritev2 with an offset of -1).
+bool WritesAtPosition(const CompletedCall& done);
+// The call's name, with the flags by which a write is also brought to stable storage: "pwritev2(RWF_DSYNC)".
+std::string NameWithSync(const CallDescription& call, const CompletedCall& done);
+// Whether its flags have it append (RWF_APPEND).
+bool AppendsByFlag(const CompletedCall& done);
 
 }  // namespace plimsoll

@@ -48,13 +48,6 @@ void WatchedFiles::RemoveProcess(uint32_t pid) {
 }
 
 void WatchedFiles::LookAt(std::span<const PerfRecord> records) {
-  // A call's entry may come after its return: they may lie in two rings.
-  for (const PerfRecord& record : records) {
-    const CallDescription* const call =
-        record.kind == PerfRecord::Kind::kSyscallEnter ? DescribeCall(record.number) : nullptr;
-    if (call == nullptr || call->effect != CallEffect::kOpen) continue;
-    names_[record.tid] = record.args[call->name_argument];
-  }
   for (const PerfRecord& record : records) {
     if (record.kind == PerfRecord::Kind::kSyscallExit && record.result >= 0) LookAtOpened(record);
   }
@@ -67,8 +60,6 @@ void WatchedFiles::LookAtOpened(const PerfRecord& record) {
   Looked looked;
   looked.file = look_(record.pid, static_cast<int>(record.result));
   looked.end_ns = now_();
-  const auto name = names_.find(record.tid);
-  if (call->effect == CallEffect::kOpen && name != names_.end()) looked.named = look_up_name_(record.pid, name->second);
   looked_[{record.tid, record.time_ns}] = std::move(looked);
 }
 
@@ -96,7 +87,7 @@ FileAccess WatchedFiles::Take(const CompletedCall& call, std::span<const PerfRec
       return {};
     case CallEffect::kSeek:
       if (const auto found = descriptors_.find({call.pid, DescriptorArg(call.args)});
-          found != descriptors_.end() && call.result >= 0) {
+          found != descriptors_.end() && call.result >= 0 && !Appends(*found->second.file)) {
         found->second.file->file.position = static_cast<uint64_t>(call.result);
       }
       return {};
@@ -108,7 +99,7 @@ FileAccess WatchedFiles::Take(const CompletedCall& call, std::span<const PerfRec
   const std::optional<int> fd = NewDescriptor(*description, call);
   if (!fd) return {};
   if (description->effect == CallEffect::kOpen) {
-    TakeOpen(call, *fd, upcoming);
+    TakeOpen(*description, call, *fd, upcoming);
     return {};
   }
   const int from = DescriptorArg(call.args);
@@ -132,7 +123,8 @@ void WatchedFiles::Learn(const DescriptorFile& file, OpenFile& open) {
   if (position && file.position) open.file.position = position;
 }
 
-void WatchedFiles::TakeOpen(const CompletedCall& call, int fd, std::span<const PerfRecord> upcoming) {
+void WatchedFiles::TakeOpen(const CallDescription& description, const CompletedCall& call, int fd,
+                            std::span<const PerfRecord> upcoming) {
   const auto looked = looked_.extract({call.tid, call.end_ns});
   // Read from /proc later than this.
   if (const auto known = descriptors_.find({call.pid, fd});
@@ -142,8 +134,8 @@ void WatchedFiles::TakeOpen(const CompletedCall& call, int fd, std::span<const P
   auto open = std::make_shared<OpenFile>();
   if (looked && looked.mapped().file && !ChangesBefore(upcoming, call.pid, fd, looked.mapped().end_ns)) {
     *open = {true, *looked.mapped().file, 0};
-  } else if (looked && looked.mapped().named) {
-    *open = {true, *looked.mapped().named, 0};
+  } else if (const auto named = look_up_name_(call.pid, call.args[description.name_argument])) {
+    *open = {true, *named, 0};
   }
   // What /proc showed may be after some writes.
   if (!open->known || open->file.position) open->file.position = 0;
@@ -177,7 +169,8 @@ FileAccess WatchedFiles::TakeAccess(const CallDescription& description, const Co
     if (file && !ChangesBefore(upcoming, call.pid, fd, now_())) Learn(*file, *open);
   }
   const std::optional<uint64_t> position = open->file.position;
-  const bool moves = description.effect == CallEffect::kWrite && call.result > 0;
+  const bool at_position = description.effect == CallEffect::kWrite || WritesAtPosition(call);
+  const bool moves = at_position && call.result > 0;
   if (moves && position) *open->file.position += static_cast<uint64_t>(call.result);
   if (!open->known) {
     // A write that was refused (EBADF) changed no file.
@@ -188,10 +181,10 @@ FileAccess WatchedFiles::TakeAccess(const CallDescription& description, const Co
   access.outcome = FileAccess::Outcome::kLog;
   access.path = open->file.path;
   access.extent = open->file.extent;
-  if (description.effect == CallEffect::kWriteAt) {
-    access.offset_bytes = OffsetOf(call);
-  } else if (description.effect == CallEffect::kWrite) {
+  if (at_position) {
     access.offset_bytes = position;
+  } else if (description.effect == CallEffect::kWriteAt && !Appends(*open) && !AppendsByFlag(call)) {
+    access.offset_bytes = OffsetOf(call);
   }
   return access;
 }

@@ -48,8 +48,8 @@ class WatchedFiles {
  public:
   // What /proc shows of a descriptor now; nothing where it is closed, or cannot be read.
   using Look = std::function<std::optional<DescriptorFile>(uint32_t pid, int fd)>;
-  // The file that the name at that address of the process stands for; nothing where the name is not there any more, or
-  // leaves open whether it is a file of the log.
+  // The file that the name at that address of the process stands for. Nothing where the name may have changed since it
+  // was used, or leaves open whether it is a file of the log. Called some 50 ms after the name was used.
   using LookUpName = std::function<std::optional<DescriptorFile>(uint32_t pid, uint64_t address)>;
   using Now = std::function<int64_t()>;
   WatchedFiles(Look look, LookUpName look_up_name, Now now)
@@ -88,14 +88,16 @@ class WatchedFiles {
   struct Looked {
     int64_t end_ns = 0;
     std::optional<DescriptorFile> file;
-    std::optional<DescriptorFile> named;
   };
   using Key = std::pair<uint32_t, int>;
 
+  // Whether each write goes to the file's end (O_APPEND), whatever offset it names.
+  static bool Appends(const OpenFile& open) { return open.known && !open.file.position; }
   // What /proc shows of a file that was not known.
   static void Learn(const DescriptorFile& file, OpenFile& open);
   void LookAtOpened(const PerfRecord& record);
-  void TakeOpen(const CompletedCall& call, int fd, std::span<const PerfRecord> upcoming);
+  void TakeOpen(const CallDescription& description, const CompletedCall& call, int fd,
+                std::span<const PerfRecord> upcoming);
   void TakeEnd(const CallDescription& description, const CompletedCall& call);
   FileAccess TakeAccess(const CallDescription& description, const CompletedCall& call,
                         std::span<const PerfRecord> upcoming);
@@ -104,8 +106,6 @@ class WatchedFiles {
   const LookUpName look_up_name_;
   const Now now_;
   std::map<Key, Descriptor> descriptors_;
-  // Where the name is of the file that a thread opens.
-  std::map<uint32_t, uint64_t> names_;
   // By thread and time of the record.
   std::map<std::pair<uint32_t, int64_t>, Looked> looked_;
 };

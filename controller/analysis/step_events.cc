@@ -89,7 +89,8 @@ class StallsOfStep {
   std::vector<StallEvidence> Report(v1::StallsReport& report);
 
  private:
-  void AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part, const CoveredTime& pauses);
+  void AddWriter(uint32_t number, const HostFacts& facts, uint32_t qm, const WriterStats& writer, HostStep& part,
+                 const CoveredTime& pauses);
   void AddInterval(StalledInterval interval, const WriterStallInterval& reported, const CoveredTime& pauses);
   // Where the data of all of a host's writers end, on the timeline; nothing if one reported nothing.
   std::optional<int64_t> EndOf(uint32_t number, const HostStep& part) const;
@@ -226,7 +227,7 @@ void StallsOfStep::AddHost(uint32_t number, const HostFacts& facts, HostStep& pa
   host.left_out = CoveredTime(std::move(missing));
   const CoveredTime pauses(part.stalls().pauses());
   for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
-    if (const WriterStats* writer = part.writers()[qm - 1].get()) AddWriter(number, qm, *writer, part, pauses);
+    if (const WriterStats* writer = part.writers()[qm - 1].get()) AddWriter(number, facts, qm, *writer, part, pauses);
   }
 }
 
@@ -258,15 +259,17 @@ std::vector<WriterStallInterval> StallsOfStep::OpenOnes(const std::optional<Writ
   return open;
 }
 
-void StallsOfStep::AddWriter(uint32_t number, uint32_t qm, const WriterStats& writer, HostStep& part,
-                             const CoveredTime& pauses) {
+void StallsOfStep::AddWriter(uint32_t number, const HostFacts& facts, uint32_t qm, const WriterStats& writer,
+                             HostStep& part, const CoveredTime& pauses) {
   const int64_t median_ns = part.usual_ns(qm);
   const int64_t threshold_ns = StallThresholdNs(stats_.shape().stall_ns, median_ns);
   least_threshold_ns_ = std::min(least_threshold_ns_, threshold_ns);
   largest_threshold_ns_ = std::max(largest_threshold_ns_, threshold_ns);
   if (cpu_waits_.contains(number)) thresholds_ns_[{number, qm}] = threshold_ns;
   HostStalls::Intervals reported = part.stalls().OfWriter(qm, threshold_ns, median_ns);
-  if (!part.done() && !writer.closed()) {
+  // A watch ends while the program goes on.
+  const bool ended = part.done() && !stats_.OpenWriteOf(facts, part, qm);
+  if (!ended && !writer.closed()) {
     for (const WriterStallInterval& interval : OpenOnes(part.stalls().GrowingOf(qm), writer, threshold_ns)) {
       (interval.longest_ns >= threshold_ns ? reported.stalls : reported.others).push_back(interval);
     }

@@ -287,7 +287,8 @@ void StepReporter::AddInFlight(const StepScope& scope) {
   if (const auto moment = run_.timeline.ToTimeline(scope.host, write->since_ns)) {
     *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
   }
-  if (write->age_ns < kLongOpenWriteNs) return;
+  // Of a watch: see TakeWatchDone.
+  if (write->age_ns < kLongOpenWriteNs || facts.watched) return;
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
   book.Add("in flight",
            absl::StrFormat(
@@ -346,7 +347,8 @@ void StepReporter::CheckHost(const HostFacts& facts, const ScopeSums& sums) {
                                               "latency %.0f ns.",
                                               who, resolution_ns, median_ns));
   }
-  if (sums.counts.untraced_writes() > 0) {
+  // Plans with clients have no traces, and need no reminder.
+  if (sums.counts.untraced_writes() > 0 && !stats_.step().has_group_commit()) {
     run_.notes.Add("untraced", absl::StrCat(who, FormatCount(sums.counts.untraced_writes()), " of ",
                                             FormatCount(sums.latency.count()), MainText(), " are in no trace."));
   }

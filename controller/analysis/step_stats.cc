@@ -200,7 +200,16 @@ int64_t StepStats::CoveredNs() const {
   return covered_ns;
 }
 
-std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm) const {
+std::optional<OpenWrite> StepStats::OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm,
+                                                uint32_t operation) const {
+  if (part.done() && facts.watched) {
+    for (const v1::OpenOperation& open : facts.watched->open()) {
+      if (open.qm() == qm && open.operation() == operation) {
+        return OpenWrite{open.since_ns(), std::max<int64_t>(open.age_ns(), 0), open.path()};
+      }
+    }
+    return std::nullopt;
+  }
   const WriterStats& writer = *part.writers()[qm - 1];
   if (part.done() || writer.closed()) return std::nullopt;
   OpenWrite write{writer.in_flight_since_ns(), writer.last_cut_ns() - writer.in_flight_since_ns()};
@@ -267,8 +276,9 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
     }
     // The journal does not show whether an operation in flight read or wrote, nor which part a write had reached.
     if (whole != nullptr) {
-      const auto open = OpenWriteOf(facts, part, qm);
-      if (open) sums.in_flight_ages_ns.push_back(is_main && !mixed ? open->age_ns : 0);
+      const bool of_watch = part.done() && facts.watched;
+      const auto open = OpenWriteOf(facts, part, qm, of_watch ? operation : kMainOperation);
+      if (open) sums.in_flight_ages_ns.push_back(of_watch || (is_main && !mixed) ? open->age_ns : 0);
     }
     if (bounds) sums.missing_writes = UINT64_MAX;
     sums.lost = all.lost;

@@ -187,7 +187,10 @@ class StepStats {
   // the figures of the step's report, and of the step so far. `rules`: RunBegin::verdict_rules.
   ScopeSums AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const;
   // The write of the host's writer that was in flight when its data end; nothing where there is none.
-  std::optional<OpenWrite> OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm) const;
+  // Of the writer: the write that was in flight when it was last heard of; of a watch, the operation that was in flight
+  // at its end.
+  std::optional<OpenWrite> OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm,
+                                       uint32_t operation = kMainOperation) const;
 
   // The host was lost in this step.
   bool WasLostHere(const HostFacts& facts) const;

@@ -247,6 +247,19 @@ std::string SimulationOf(const v1::Report& report, const SeenWriting& seen) {
 
 }  // namespace
 
+namespace {
+
+// "a write", "MQPUT".
+std::string OpenText(const v1::OpenOperation& open, const v1::WatchPlan& watch) {
+  const uint32_t writes = WatchesLog(watch) ? 1 : 0;
+  if (open.operation() < writes) return "a write";
+  const uint32_t call = open.operation() - writes;
+  if (call >= static_cast<uint32_t>(watch.calls_size())) return "a call";
+  return CallName(watch.calls(static_cast<int>(call)));
+}
+
+}  // namespace
+
 std::vector<std::string> WatchDoubts(const HostFacts& facts) {
   std::vector<std::string> doubts;
   if (!facts.watched) return doubts;
@@ -269,6 +282,9 @@ std::vector<std::string> WatchDoubts(const HostFacts& facts) {
     add(absl::StrCat("the watched processes submitted I/O ", CountedNoun(done.async_submissions(), "time"),
                      " with io_submit or io_uring_enter, which is not measured; counts are lower bounds."));
   }
+  for (const std::string& late : done.found_late()) {
+    add(absl::StrCat(late, ": what it did before is missing; counts are lower bounds."));
+  }
   if (!done.detached().empty()) {
     add(absl::StrCat("the agent detached before the end: ", Sentence(done.detached())));
   }
@@ -286,6 +302,12 @@ void TakeWatchDone(const v1::WatchDone& done, const v1::TestPlan& plan, HostFact
   if (done.idle_end()) {
     notes.Add("idle", absl::StrCat(facts.label(), ": nothing completed for ",
                                    FormatLength(plan.watch().until_idle_ns()), ", which ended the watch."));
+  }
+  for (const v1::OpenOperation& open : done.open()) {
+    notes.Add("open", absl::StrFormat("%s: at the end %s had been in flight for %s, longer than any that completed; "
+                                      "the figures do not include it.",
+                                      facts.WriterName(open.qm()), OpenText(open, plan.watch()),
+                                      FormatLength(std::max<int64_t>(open.age_ns(), 0))));
   }
   if (done.failed_writes() == 0 && done.short_writes() == 0) return;
   notes.Add("failed", absl::StrCat(facts.label(), ": ", FormatCount(done.failed_writes()), " writes failed, and ",

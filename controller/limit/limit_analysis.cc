@@ -367,7 +367,8 @@ std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
     step.set_rate_per_second(next->load);
   } else if (OverClients()) {
     *step.mutable_group_commit() = first_step_.group_commit();
-    step.mutable_group_commit()->set_clients(static_cast<uint32_t>(next->load));
+    step.mutable_group_commit()->set_clients(next->load > 0 ? static_cast<uint32_t>(next->load)
+                                                            : plan_.group_commit().clients());
     step.set_block_size_bytes(0);
   } else {
     step.set_qm(static_cast<uint32_t>(next->load));
@@ -384,10 +385,10 @@ std::string LimitAnalysis::LastStepText() const {
     const size_t known = search_ && point.purpose() == v1::STEP_PURPOSE_PROBE ? search_->results().size() : 0;
     const bool waited = known > 0 && !search_->recovered(known - 1);
     return absl::StrCat(
-        step, point.load() > 0 ? LoadText(point.load()) : "no target rate",
+        step, point.load() > 0 ? LoadText(point.load()) : MostText(),
         absl::StrFormat(": %s %ss/s of all hosts, %sp50 %.3f ms", FormatRate(point.iops()),
-                        AnyOperation(plan_.read_percent()), ReadsAndWrites(plan_.read_percent()) ? "write " : "",
-                        Milliseconds(point.cluster().p50_ns())),
+                        OverClients() ? kCommitName : AnyOperation(plan_.read_percent()),
+                        ReadsAndWrites(plan_.read_percent()) ? "write " : "", Milliseconds(point.cluster().p50_ns())),
         !waited                     ? ""
         : search_->recovered(known) ? "; the storage has recovered"
                                     : "; the storage has not recovered yet");
@@ -409,12 +410,16 @@ std::optional<LimitAnalysis::Outlook> LimitAnalysis::NextStepOutlook() const {
       : known.meets == 0                 ? absl::StrCat("; limit below ", AmountText(*known.exceeds))
                          : absl::StrCat("; limit from ", AmountText(known.meets), " to ", AmountText(*known.exceeds));
   return Outlook{
-      absl::StrCat(PurposeName(next->purpose), ": ", next->load > 0 ? LoadText(next->load) : "no target rate", limit),
+      absl::StrCat(PurposeName(next->purpose), ": ", next->load > 0 ? LoadText(next->load) : MostText(), limit),
       search_->left_ns()};
 }
 
 std::string LimitAnalysis::AmountText(double load) const {
   return plan_.limit().over() == v1::LIMIT_OVER_RATE ? FormatTargetRate(load) : FormatFixed(load, 0);
+}
+
+std::string LimitAnalysis::MostText() const {
+  return OverClients() ? LoadText(plan_.group_commit().clients()) : "no target rate";
 }
 
 std::string LimitAnalysis::LoadText(double load) const {

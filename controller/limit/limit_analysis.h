@@ -86,6 +86,8 @@ class LimitAnalysis final : public SectionAnalysis {
   bool OverClients() const { return plan_.limit().over() == v1::LIMIT_OVER_CLIENTS; }
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
+  // The load of the step at the maximum, which LimitSearch leaves to the plan.
+  std::string MostText() const;
   // The load without its unit.
   std::string AmountText(double load) const;
   // The last step at that load that decides it and has that state; null: there is none.

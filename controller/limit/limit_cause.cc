@@ -164,8 +164,10 @@ void LimitAnalysis::CompareHosts(const Step& step, const std::string& at, v1::Li
     if (!figure) {
       limit.set_cause(v1::LIMIT_CAUSE_UNDETERMINED);
       limit.set_cause_text(absl::StrCat("storage or path: ", at, host.label, " had too few ",
-                                        criterion.operation == kReadName ? "reads" : MainOperations(plan_), " for ",
-                                        name));
+                                        criterion.operation == kReadName     ? "reads"
+                                        : criterion.operation == kCommitName ? "commits"
+                                                                             : MainOperations(plan_),
+                                        " for ", name));
       return;
     }
     figures.push_back({host.label, *figure});

@@ -46,6 +46,8 @@ constexpr double kCurveOperations = 1100;
 constexpr double kMostCurveSteps = 8;
 // All numbers of queue managers are shown up to here.
 constexpr double kMostListedQms = 16;
+// Ratio of two neighbouring numbers of clients on the curve.
+constexpr double kClientsRatio = 1.5;
 
 bool Overloads(const LimitResult& result) {
   return result.purpose == v1::STEP_PURPOSE_MAXIMUM ||
@@ -252,8 +254,10 @@ std::optional<double> LimitSearch::NextLoad() const {
   const double low = known.meets;
   if (!over_rate()) {
     if (!known.above) return std::nullopt;  // the largest one meets the criteria
+    // One client more or less is within what chance does to many.
+    const double narrow = over_clients() ? low * (1 + options_.tolerance) : low;
     const double middle = std::floor((low + *known.above) / 2);
-    return middle > low ? std::optional(middle) : std::nullopt;
+    return middle > low && *known.above > narrow ? std::optional(middle) : std::nullopt;
   }
   const double most = maximum();
   if (most <= 0) return std::nullopt;
@@ -379,6 +383,13 @@ std::optional<LimitStep> LimitSearch::NewCurvePoint() const {
              results_[i].duration_ns >= CurveStep(results_[i].load).duration_ns;
     });
   };
+  if (over_clients()) {
+    const double most = std::min(options_.most_load, bounds().exceeds.value_or(INFINITY));
+    for (double clients = 1; clients <= most; clients = std::ceil(clients * kClientsRatio)) {
+      if (!measured(clients, kNearShare * clients)) return CurveStep(clients);
+    }
+    return std::nullopt;
+  }
   if (!over_rate()) {
     double qms = 1;
     while (qms <= options_.most_load) {

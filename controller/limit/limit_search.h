@@ -129,6 +129,7 @@ class LimitSearch {
   enum class Recovery { kDone, kProbe, kInVain };
 
   bool over_rate() const { return options_.over == v1::LIMIT_OVER_RATE; }
+  bool over_clients() const { return options_.over == v1::LIMIT_OVER_CLIENTS; }
   // How long a step takes, with its warm-up and the time between steps.
   int64_t CostNs(const LimitStep& step) const;
   bool Affords(const LimitStep& step, int64_t reserve_ns) const;

@@ -45,6 +45,10 @@ std::vector<PlanProblem> GroupCommitProblems(const v1::TestPlan& plan) {
         HasPlacement(plan) ? " and without the placement" : "");
     return problems;
   }
+  if (!commits.has_clients()) {
+    add(name, " is missing: give the number of clients, whose log writes the other keys of group_commit describe");
+    return problems;
+  }
   const PlanKey think("group_commit.think_time");
   const PlanKey rate("group_commit.client_rate");
   if (commits.has_think_time_ns() && commits.has_client_rate_per_second()) {
@@ -57,10 +61,11 @@ std::vector<PlanProblem> GroupCommitProblems(const v1::TestPlan& plan) {
   const auto excludes = [&](const PlanKey& other, const char* why) {
     add(name, " and ", other, " are both given: ", why, ", leave one of them out");
   };
-  if (plan.block_size_bytes_size() > 1 || (plan.block_size_bytes_size() == 1 && plan.block_size_bytes(0) != 4096)) {
+  if (plan.has_block_size_mix()) {
+    excludes(PlanKey("block_size_mix"), "commits make the size of each write");
+  } else if (plan.block_size_bytes_size() > 1 || (plan.block_size_bytes_size() == 1 && plan.block_size_bytes(0) != 4096)) {
     excludes(PlanKey("block_size"), "commits make the size of each write");
   }
-  if (plan.has_block_size_mix()) excludes(PlanKey("block_size_mix"), "commits make the size of each write");
   if (plan.read_percent() > 0) excludes(PlanKey("read"), "a log is only written");
   if (plan.access() == v1::ACCESS_RANDOM) excludes(PlanKey("access", "--access random (access)"), "a log has an order");
   if (plan.trace() == v1::TOGGLE_ON)

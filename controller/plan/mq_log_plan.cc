@@ -52,8 +52,6 @@ std::vector<PlanProblem> MqLogProblems(const v1::TestPlan& plan) {
   }
   if (plan.has_block_size_mix())
     add(PlanKey("block_size_mix"), " makes one step of several sizes", why, "it out, or ", name);
-  if (plan.has_group_commit())
-    add(PlanKey("group_commit.clients"), " make writes of many sizes", why, "them out, or ", name);
   if (plan.has_group_commit()) {
     add(PlanKey("group_commit"), " makes writes of many sizes", why, "it out, or ", name);
   }

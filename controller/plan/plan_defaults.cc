@@ -108,7 +108,7 @@ void FillDefaults(v1::TestPlan& plan) {
   ForgetExtents(given, *plan.mutable_workload());
   ForgetWriting(without_defaults, plan);
   SpellOutCriteria(plan);
-  if (HasPlacement(plan) && !gives_qm) plan.mutable_workload()->clear_qm();
+  if (HasPlacement(plan) && !gives_qm && plan.has_workload()) plan.mutable_workload()->clear_qm();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {
     const auto addresses = ParseHostList(host.address());
     if (addresses.ok() && addresses->size() == 1) host.set_address(addresses->front());

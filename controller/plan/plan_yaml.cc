@@ -165,8 +165,7 @@ class PlanWriter {
         absl::StrAppend(&text_, head, "\n");
         for (int n = 0; n < count; ++n) WriteItem(reflection.GetRepeatedMessage(message, &field, n), indent + kIndent);
       } else {
-        absl::StrAppend(&text_, head, "\n");
-        Write(reflection.GetMessage(message, &field), indent + kIndent);
+        WriteSection(field, head, reflection.GetMessage(message, &field), indent);
       }
     }
   }
@@ -174,6 +173,17 @@ class PlanWriter {
   const std::string& text() const { return text_; }
 
  private:
+  // A message without values is written only where its presence decides what the plan is for.
+  void WriteSection(const FieldDescriptor& field, const std::string& head, const Message& message, int indent) {
+    const size_t begin = text_.size();
+    absl::StrAppend(&text_, head, "\n");
+    const size_t values = text_.size();
+    Write(message, indent + kIndent);
+    if (text_.size() != values) return;
+    text_.resize(begin);
+    if (RuleOf(field).section()) absl::StrAppend(&text_, head, " {}\n");
+  }
+
   // What follows the key and its colon.
   static std::string Values(const FieldDescriptor& field, const Message& message, int count, int indent) {
     if (!field.is_repeated()) return " " + Value(field, message, 0);

@@ -23,6 +23,8 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kWatchNs = 60 * kNsPerSecond;
+// As an agent takes them.
+constexpr int kMostQueueManagers = 64;
 // As many operations as a comparison takes beside the main one.
 constexpr int kMostCalls = 8;
 // As MQ has it.
@@ -101,6 +103,11 @@ class WatchChecker {
     if (watch_.has_pid() && plan_.hosts_size() > 1) {
       Add(pid, ": ", PlanKey("hosts", "--hosts"), " names ", plan_.hosts_size(),
           " hosts, and a process is on one of them: name that one");
+    }
+    if (managers > kMostQueueManagers) {
+      Add(names, ": ", managers, " are listed, and a watch takes at most ", kMostQueueManagers,
+          ": watch fewer at a time");
+      return;
     }
     std::set<std::string> seen;
     for (const std::string& name : watch_.queue_managers()) {

@@ -108,7 +108,10 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
     add("Cause", absl::StrCat(CauseName(limit.cause()), limit.cause_text().empty() ? "" : ": ", limit.cause_text()));
   }
   if (limit.maximum() > 0) {
-    add("Maximum", absl::StrCat(FormatRate(limit.maximum()), " ", rate, " per queue manager, without a target rate"));
+    const std::string load =
+        OverClients(limit) ? absl::StrCat("with ", Counted(report.plan().group_commit().clients(), "client"))
+                           : "without a target rate";
+    add("Maximum", absl::StrCat(FormatRate(limit.maximum()), " ", rate, " per queue manager, ", load));
   }
   if (limit.knee() > 0) {
     add("Knee", absl::StrCat(LoadCell(limit, limit.knee()), " ", unit, ": most ", rate, " for their mean latency"));

@@ -144,6 +144,18 @@ Lines BriefSection(const v1::Report& report, size_t most) {
   return CutTo(lines, most);
 }
 
+// What simulated clients made of the writes: every output says that they are simulated. A search has its own section.
+Lines BriefGroupCommit(const v1::Report& report, size_t most) {
+  Lines lines;
+  if (report.has_limit()) return lines;
+  for (const v1::StepReport& step : report.steps()) {
+    if (!step.has_group_commit()) continue;
+    const std::string where = report.steps_size() > 1 ? absl::StrCat("Step ", step.number(), ": ") : "";
+    AddIndented(where + GroupCommitText(report, step), lines);
+  }
+  return CutTo(std::move(lines), most);
+}
+
 // What the hosts' load and the notes say, each kind once for all hosts and steps.
 Lines BriefWarnings(const v1::Report& report, size_t most) {
   std::vector<std::string> hosts;
@@ -237,6 +249,7 @@ std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
       {[&report](size_t most) { return CutTo(TextVerdict(report, TextDetail::kShort), most); }, 8, 10},
       {of(BriefCriteria), kTableHead + std::min<size_t>(not_passed, 4) + (not_passed > 4 ? kNamesLines : 0) + 1, 12},
       {of(BriefSection), 7, 14},
+      {of(BriefGroupCommit), 2, 4},
       {[&report](size_t most) { return CutTo(TextMqLog(report), most); }, 0, 6},
       {of(BriefWarnings), 3, 6},
       {of(BriefStalls), 2, 2},

@@ -109,6 +109,44 @@ TEST_F(WatchedFilesTest, NeedsAllRecordsUntilProcWasRead) {
   EXPECT_EQ(files_.NeededUntil(drained[0]), 0);
 }
 
+TEST_F(WatchedFilesTest, LeavesAFileUnknownWhoseNameMayHaveChangedSinceItWasOpened) {
+  // Two files by one buffer: it holds the second one's name when the first one's is looked for.
+  named_ = std::nullopt;
+  Open(100, 7);
+  Take(Call(110, SYS_close, {7}, 0));
+  Open(120, 7);
+  EXPECT_EQ(WriteAt(130, 7).outcome, Outcome::kUnknown);
+}
+
+TEST_F(WatchedFilesTest, LooksForTheNameOfTheFileThatACallOpenedNotOfTheThreadsLastOne) {
+  named_ = LogFile(6);
+  const CompletedCall call = Call(100, SYS_openat, {0, 0xabc, O_RDWR, 0, 0, 0}, 7);
+  now_ns_ = 300;
+  // The thread opened another file, by a name elsewhere, before /proc was read.
+  files_.LookAt(std::vector<PerfRecord>{Exit(105, kThread, SYS_openat, 7), Enter(100, kThread, SYS_openat, 0, 0xabc),
+                                        Enter(200, kThread, SYS_openat, 0, 0xdef)});
+  Take(call);
+  EXPECT_EQ(WriteAt(110, 7).extent, 6U);
+}
+
+TEST_F(WatchedFilesTest, FollowsWhereAppendedWritesAndThoseAtThePositionGo) {
+  DescriptorFile appended = LogFile(1);
+  appended.position = std::nullopt;
+  files_.AddProcess(kPid, {{5, LogFile(0)}, {6, appended}}, 0);
+  const auto write = [&](uint64_t fd, uint64_t offset, uint64_t flags) {
+    return Take(Call(10, SYS_pwritev2, {fd, 0, 1, offset, 0, flags}, 4096)).offset_bytes;
+  };
+  constexpr uint64_t kAtPosition = ~uint64_t{0};
+  EXPECT_EQ(write(5, kAtPosition, 0), 0U);
+  EXPECT_EQ(write(5, kAtPosition, 0), 4096U);
+  EXPECT_EQ(write(5, 512, 0), 512U);
+  EXPECT_EQ(write(5, 512, 0x10), std::nullopt) << "RWF_APPEND";
+  // A file that was opened with O_APPEND grows, whatever offset a write names and where the descriptor is.
+  EXPECT_EQ(WriteAt(20, 6, 512).offset_bytes, std::nullopt);
+  Take(Call(30, SYS_lseek, {6, 0, SEEK_SET}, 512));
+  EXPECT_EQ(Take(Call(40, SYS_write, {6, 0, 4096}, 4096)).offset_bytes, std::nullopt);
+}
+
 TEST_F(WatchedFilesTest, DecidesByTheNameWhereTheDescriptorHasChangedAlready) {
   named_ = DescriptorFile{};
   Open(100, 7);

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "agent/host/storage_stack.h"
 #include "agent/watch/function_symbols.h"
 #include "agent/watch/processes.h"
 #include "agent/watch/queue_managers.h"
@@ -18,6 +21,13 @@
 
 namespace plimsoll {
 namespace {
+
+// Number of the file system, as mountinfo has it.
+dev_t DeviceOf(const std::string& path) {
+  const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
+  const Mount* const mount = FindMount(mounts, 0, 0, std::filesystem::canonical(path).string());
+  return mount == nullptr ? 0 : mount->device;
+}
 
 TEST(QueueManagerPaths, FollowsMqsIniAndQmIni) {
   const TempDirectory temp;
@@ -36,11 +46,16 @@ TEST(QueueManagerPaths, FollowsMqsIniAndQmIni) {
   EXPECT_THAT(FindQueueManagerPaths("QM1", temp.Sub("none")), StatusIs(absl::StatusCode::kNotFound, "--log-dir"));
 }
 
+// A file of which the kernel shows the path, and maybe more.
+OpenedFile Opened(const std::string& path, uint64_t inode = 0, dev_t device = 0) {
+  return {path, inode, [device] { return device; }};
+}
+
 TEST(LogDirectory, HoldsWhatLiesBelowItAndNothingElse) {
   LogDirectory log("/log/active");
-  EXPECT_TRUE(log.Holds("/log/active/S0000001.LOG", 0));
-  EXPECT_FALSE(log.Holds("/log/active2/S0000001.LOG", 0));
-  EXPECT_FALSE(log.Holds("/log/active", 0));
+  EXPECT_TRUE(log.Holds(Opened("/log/active/S0000001.LOG")));
+  EXPECT_FALSE(log.Holds(Opened("/log/active2/S0000001.LOG")));
+  EXPECT_FALSE(log.Holds(Opened("/log/active")));
   EXPECT_EQ(log.ExtentOf("/log/active/S0000012.LOG"), 12U);
 }
 
@@ -51,12 +66,51 @@ TEST(LogDirectory, KnowsItsFilesUnderAnotherPathByNameAndInode) {
   log.List();
   struct stat info{};
   ASSERT_EQ(stat(temp.Sub("S0000000.LOG").c_str(), &info), 0);
-  EXPECT_TRUE(log.Holds("/in/a/container/S0000000.LOG", info.st_ino));
-  EXPECT_FALSE(log.Holds("/in/a/container/S0000000.LOG", info.st_ino + 1));
+  const dev_t device = DeviceOf(temp.path());
+  EXPECT_FALSE(log.Holds(Opened("/in/a/container/S0000001.LOG", info.st_ino, device)));
+  EXPECT_FALSE(log.Holds(Opened("/in/a/container/S0000000.LOG", info.st_ino + 1, device)));
+  EXPECT_FALSE(log.Holds(Opened("/other/S0000000.LOG", info.st_ino, device + 1)))
+      << "a new file system often has the same inodes";
+  EXPECT_FALSE(log.Holds(Opened("/other/S0000000.LOG", info.st_ino)));
+  EXPECT_TRUE(log.Holds(Opened("/in/a/container/S0000000.LOG", info.st_ino, device)));
+  EXPECT_TRUE(log.Holds(Opened("/in/a/container/S0000007.LOG", info.st_ino + 7, device))) << "an extent made since";
+  EXPECT_FALSE(log.Holds(Opened("/in/a/container/S0000007.LOG", info.st_ino + 7, device + 1)));
   EXPECT_FALSE(log.FileOfName("/in/a/container/S0000000.LOG").has_value());
   EXPECT_FALSE(log.FileOfName("errors/AMQERR01.LOG").has_value());
   EXPECT_FALSE(log.FileOfName("/var/mqm/errors/AMQERR01.LOG")->log);
   EXPECT_TRUE(log.FileOfName(temp.Sub("S0000001.LOG"))->log);
+}
+
+TEST(LogDirectory, LeavesADirectoryOfTheSameNameOnAnotherFileSystemOut) {
+  const TempDirectory temp;
+  LogDirectory log(temp.path());
+  log.List();
+  const dev_t device = DeviceOf(temp.path());
+  EXPECT_TRUE(log.Holds(Opened(temp.Sub("S0000000.LOG"), 7, device)));
+  EXPECT_FALSE(log.Holds(Opened(temp.Sub("S0000000.LOG"), 7, device + 1))) << "of a container";
+  LogDirectory own(temp.path(), LogDirectory::Named::kByProcess);
+  own.List();
+  EXPECT_TRUE(own.Holds(Opened(temp.Sub("S0000000.LOG"), 7, device + 1)));
+}
+
+TEST(LogDirectory, FollowsTheLinksInItsPath) {
+  const TempDirectory temp;
+  const std::string real = temp.MakeDirectory("real");
+  std::filesystem::create_symlink(real, temp.Sub("link"));
+  LogDirectory log(temp.Sub("link"));
+  log.List();
+  // Made after the watch began; the kernel shows the path without links.
+  EXPECT_TRUE(log.Holds(Opened(std::filesystem::canonical(real).string() + "/S0000009.LOG", 7, DeviceOf(real))));
+}
+
+TEST(Processes, DistinguishMemoryThatMayChangeFromConstants) {
+  static const char constant[] = "/log/active/S0000000.LOG";
+  const std::string variable(100, 'x');
+  const auto address = [](const char* text) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text)); };
+  const auto self = static_cast<uint32_t>(getpid());
+  EXPECT_TRUE(IsConstant(self, address(constant)));
+  EXPECT_FALSE(IsConstant(self, address(variable.c_str())));
+  EXPECT_FALSE(IsConstant(self, 1));
 }
 
 TEST(Processes, ReadsFdinfo) {
@@ -64,6 +118,7 @@ TEST(Processes, ReadsFdinfo) {
   EXPECT_EQ(info.position, 8192U);
   EXPECT_EQ(info.flags, 02150002);
   EXPECT_EQ(info.inode, 77U);
+  EXPECT_EQ(info.mount_id, 29U);
 }
 
 TEST(Processes, NamesLocksThatAreHeldAndWaitedFor) {

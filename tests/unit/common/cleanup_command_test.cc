@@ -73,6 +73,14 @@ TEST(CleanupCommand, OfAnAgentThatTheControllerStartedIsPlimsollClean) {
             "plimsoll clean --hosts node1:7461 --launch ssh --dir /mnt/mqlog/acceptance --run 7f3a21 --yes");
 }
 
+TEST(CleanupCommand, ThereIsNothingToRemoveOfAWatch) {
+  v1::HostJoined host = HostWith({"/usr/bin/plimsoll-agent", "--root", "/mnt/mqlog"});
+  host.mutable_plan()->mutable_watch();
+  host.set_launch(v1::AGENT_LAUNCH_CHILD);
+  EXPECT_EQ(CleanupCommandLine(host), "");
+  EXPECT_EQ(CleanupAdvice(host), "the watch has made no files on node1");
+}
+
 TEST(CleanupCommand, ThereIsNothingToRemoveOfFilesThatAPlanGivesByTheirPaths) {
   v1::HostJoined host = HostWith({"/usr/bin/plimsoll-agent", "--root", "/mnt/mqlog"});
   v1::LogWorkload& workload = *host.mutable_plan()->mutable_log()->mutable_workload();

@@ -82,6 +82,9 @@ struct Refusal {
 };
 
 TEST(WatchPlan, NamesWhatCannotBeWatched) {
+  std::string many = "watch: {queue_managers: [A0";
+  for (int i = 1; i < 65; ++i) absl::StrAppend(&many, ", A", i);
+  many += "]}\n";
   for (const auto& [yaml, why] : {
            Refusal{"watch: {}\n", "name the queue managers to watch, or a process"},
            Refusal{"watch: {queue_managers: [QM1], pid: 1}\n", "are both given: watch queue managers, or one process"},
@@ -90,6 +93,7 @@ TEST(WatchPlan, NamesWhatCannotBeWatched) {
            Refusal{"watch: {queue_managers: [QM1, QM1]}\n", "QM1 is listed twice"},
            Refusal{"watch: {queue_managers: [A, B], log_dir: /l}\n", "2 queue managers have logs of their own"},
            Refusal{"watch: {queue_managers: [A], log_dir: log}\n", "is not absolute: begin it with '/'"},
+           Refusal{many.c_str(), "65 are listed, and a watch takes at most 64"},
            Refusal{"watch: {pid: 1}\n", "nothing of the process is watched"},
            Refusal{"watch: {pid: 1, calls: [MQPUT], profile: true}\n", "only calls are watched"},
            Refusal{"watch: {queue_managers: [A], calls: [MQOPEN]}\n", "'MQOPEN' is neither one of MQPUT, MQPUT1"},
