@@ -30,6 +30,7 @@ class ProfileTally {
   void TakeOverlap() { ++overlapping_; }
   // At most `kMostTexts` of each are kept.
   void AddOpenFlags(const std::string& flags);
+  bool has_open_flags() const { return !open_flags_.empty(); }
   void AddLock(const std::string& lock);
 
   v1::WatchProfile ToProto() const;

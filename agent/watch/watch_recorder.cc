@@ -317,7 +317,8 @@ void WatchRecorder::LookAround(int64_t now_ns) {
   WatchTargets::Changes changes = context_.targets.Refresh(now_ns, taken_until_ns_);
   for (std::string& one : changes.found_late) counts_.add_found_late(std::move(one));
   NoteEnded(std::move(changes.ended), now_ns);
-  if (context_.setup.plan.profile() && now_ns >= next_observation_ns_) {
+  // A program may not live for long: at each look until its flags were seen once.
+  if (context_.setup.plan.profile() && (now_ns >= next_observation_ns_ || !profile_.has_open_flags())) {
     next_observation_ns_ = now_ns + kObserveNs;
     Observe();
   }

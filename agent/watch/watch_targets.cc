@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -179,8 +180,8 @@ absl::Status WatchTargets::AddProcess(WatchedLog& log, uint32_t pid, bool writes
   if (absl::IsNotFound(process.status()) && !named) return absl::OkStatus();
   PLIMSOLL_RETURN_IF_ERROR(process.status());
   if (writes) PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, syscalls_));
-  WatchedLog::Process& added =
-      log.processes.emplace_back(WatchedLog::Process{*std::move(process), writes, !held_program.empty(), 0, {}, {}});
+  WatchedLog::Process& added = log.processes.emplace_back(
+      WatchedLog::Process{*std::move(process), writes, !held_program.empty(), false, 0, {}, {}});
   const absl::Status functions =
       AddFunctions(log, added, held_program.empty() ? ReadMappedFiles(pid) : FindNeededFiles(held_program, pid));
   if (!functions.ok()) {
@@ -316,8 +317,10 @@ std::optional<std::string> WatchTargets::OnExec(uint32_t pid) {
   if (!writer) return std::nullopt;
   WatchedLog& log = logs_[*writer];
   const auto one = std::ranges::find_if(log.processes, [pid](const auto& each) { return each.process.pid() == pid; });
-  if (one->held) {
-    one->held = false;
+  const bool was_held = std::exchange(one->held, false);
+  // A program that was started for the watch may be a wrapper that executes another one. Its probes stay with it.
+  one->started = one->started || was_held;
+  if (one->started || (one->writes && log.log != nullptr && HasLogToWrite(pid, *log.log))) {
     one->process.ReadName();
     ReadDescriptorsOf(log, pid);
     return std::nullopt;

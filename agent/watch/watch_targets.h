@@ -30,6 +30,8 @@ struct WatchedLog {
     bool writes = false;
     // It has yet to execute its program.
     bool held = false;
+    // It was started for the watch.
+    bool started = false;
     // Since when it has ended; 0: it runs. Its last records are taken some 50 ms later.
     int64_t ended_ns = 0;
     // What was looked through for functions, and what has a probe.
@@ -75,7 +77,8 @@ class WatchTargets {
   // processes. A process has ended once all its records were taken: those before `taken_until_ns` were. Call it some
   // ten times a second; it limits itself to a fiftieth of the time.
   Changes Refresh(int64_t now_ns, int64_t taken_until_ns);
-  // A process has executed another program. Returns what ended, in words; nothing if it was only held until then.
+  // A process has executed another program. Returns what ended, in words; nothing if the process goes on being watched:
+  // it was started for the watch, or still has the log open.
   std::optional<std::string> OnExec(uint32_t pid);
   // After records were lost: reads all descriptors anew.
   void ReadAllDescriptors();

@@ -114,8 +114,8 @@ CommitModel::Write CommitModel::Begin() {
   const uint64_t first_page = durable_bytes_ / kLogPageBytes;
   const uint64_t pages_left = load_.extent_pages - first_page % load_.extent_pages;
   const uint64_t most_bytes = (first_page + std::min(load_.buffer_pages, pages_left)) * kLogPageBytes;
-  // What the write has no room for stays outside the buffer: in an open loop, the work between two writes is then bounded
-  // by the buffer, not by the backlog of a stall, and places in the stream by what was written.
+  // What the write has no room for stays outside the buffer: in an open loop, the work between two writes is then
+  // bounded by the buffer, not by the backlog of a stall, and places in the stream by what was written.
   while (appended_bytes_ < most_bytes && has_arrived()) Append();
 
   stop_bytes_ = std::min(appended_bytes_, most_bytes);

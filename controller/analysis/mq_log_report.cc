@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/algorithm.h"
 #include "common/histogram.h"
 #include "common/units.h"
 #include "controller/report/scopes.h"
@@ -93,7 +94,7 @@ class MqLogMaker {
     const auto bandwidth_of = [this](int point) {
       return std::isfinite(log_.bandwidth_mb(point)) ? log_.bandwidth_mb(point) : 0;
     };
-    std::ranges::stable_sort(order, {}, bandwidth_of);
+    StableSort(order, [&bandwidth_of](int a, int b) { return bandwidth_of(a) < bandwidth_of(b); });
     const uint64_t smallest = made_.sizes().empty() ? 0 : made_.sizes().begin()->block_size_bytes();
     for (const int point : order) {
       const uint64_t size = log_.write_size_bytes(point);

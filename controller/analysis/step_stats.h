@@ -187,8 +187,8 @@ class StepStats {
   // the figures of the step's report, and of the step so far. `rules`: RunBegin::verdict_rules.
   ScopeSums AddUp(const HostTable& hosts, uint32_t rules, StepPhase phase, ScopeVisitor& visitor) const;
   // The write of the host's writer that was in flight when its data end; nothing where there is none.
-  // Of the writer: the write that was in flight when it was last heard of; of a watch, the operation that was in flight
-  // at its end.
+  // The writer's write that was in flight in its last message. Of a watch that has ended: the operation that was in
+  // flight at its end.
   std::optional<OpenWrite> OpenWriteOf(const HostFacts& facts, const HostStep& part, uint32_t qm,
                                        uint32_t operation = kMainOperation) const;
 

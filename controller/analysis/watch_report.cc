@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/algorithm.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/analysis/verdict_cause.h"
@@ -36,7 +37,7 @@ std::string CountedNoun(uint64_t count, const std::string& noun) {
 
 std::string ShareText(uint64_t part, uint64_t all) {
   const double percent = all == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(all);
-  return absl::StrFormat(percent > 0 && percent < 1 ? "%.2f %%" : "%.0f %%", percent);
+  return percent > 0 && percent < 1 ? absl::StrFormat("%.2f %%", percent) : absl::StrFormat("%.0f %%", percent);
 }
 
 // How the log was written on all hosts together.
@@ -142,7 +143,7 @@ class SeenWriting {
   // The most frequent first.
   std::vector<std::pair<uint64_t, uint64_t>> BySize() const {
     std::vector<std::pair<uint64_t, uint64_t>> sizes(sizes_.begin(), sizes_.end());
-    std::ranges::stable_sort(sizes, std::greater(), [](const auto& size) { return size.second; });
+    StableSort(sizes, [](const auto& a, const auto& b) { return a.second > b.second; });
     return sizes;
   }
 
@@ -186,7 +187,7 @@ class SeenWriting {
     }
     if (writes == 0) return "";
     std::vector<std::pair<uint64_t, uint64_t>> most(blocks.begin(), blocks.end());
-    std::ranges::stable_sort(most, std::greater(), [](const auto& block) { return block.second; });
+    StableSort(most, [](const auto& a, const auto& b) { return a.second > b.second; });
     most.resize(std::min<size_t>(most.size(), kMostMixedSizes));
     uint64_t kept = 0;
     for (const auto& [bytes, count] : most) kept += count;
@@ -202,7 +203,7 @@ class SeenWriting {
       shares.push_back({bytes, static_cast<uint64_t>(percent), percent - std::floor(percent)});
       given += shares.back().percent;
     }
-    std::ranges::stable_sort(shares, std::greater(), &Share::rest);
+    StableSort(shares, [](const Share& a, const Share& b) { return a.rest > b.rest; });
     for (size_t i = 0; given < 100; i = (i + 1) % shares.size(), ++given) ++shares[i].percent;
     std::erase_if(shares, [](const Share& share) { return share.percent == 0; });
     std::ranges::sort(shares, {}, &Share::bytes);
@@ -239,10 +240,13 @@ std::string SimulationOf(const v1::Report& report, const SeenWriting& seen) {
   const auto writers = static_cast<double>(std::max<uint32_t>(report.run().queue_managers(), 1));
   if (cluster == nullptr || cluster->iops() <= 0) return "";
   const double rate = cluster->iops() / writers;
+  // A program that was watched to its end may have been watched for up to a day.
+  const int64_t seconds = std::max<int64_t>((report.steps(0).measured_ns() + kNsPerSecond - 1) / kNsPerSecond, 1);
   const int managers = std::max(report.plan().watch().queue_managers_size(), 1);
   return absl::StrCat("plimsoll run --dir DIR", managers > 1 ? absl::StrCat(" --qm ", managers) : "", options,
-                      " --rate ", absl::StrFormat(rate < 10 ? "%.3g" : "%.0f", std::max(rate, 0.001)),
-                      " --arrival poisson --duration ", FormatDuration(report.plan().duration_ns()));
+                      " --rate ",
+                      rate < 10 ? absl::StrFormat("%.3g", std::max(rate, 0.001)) : absl::StrFormat("%.0f", rate),
+                      " --arrival poisson --duration ", FormatDuration(seconds * kNsPerSecond));
 }
 
 }  // namespace
@@ -307,7 +311,7 @@ void TakeWatchDone(const v1::WatchDone& done, const v1::TestPlan& plan, HostFact
     notes.Add("open", absl::StrFormat("%s: at the end %s had been in flight for %s, longer than any that completed; "
                                       "the figures do not include it.",
                                       facts.WriterName(open.qm()), OpenText(open, plan.watch()),
-                                      FormatLength(std::max<int64_t>(open.age_ns(), 0))));
+                                      FormatLength(std::max<int64_t>(open.age_ns(), 0) / kNsPerMs * kNsPerMs)));
   }
   if (done.failed_writes() == 0 && done.short_writes() == 0) return;
   notes.Add("failed", absl::StrCat(facts.label(), ": ", FormatCount(done.failed_writes()), " writes failed, and ",

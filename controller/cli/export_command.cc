@@ -155,12 +155,20 @@ void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFi
   }
   if (untraced > 0) {
     note(absl::StrCat(FormatCount(untraced), " of ", FormatCount(untraced + writes), " ", index.OperationsText(),
-                      " were not traced and are not exported (--trace, --trace-limit)."));
+                      " were not traced and are not exported (",
+                      index.report().plan().has_group_commit()
+                          ? "runs with --clients have no traces; hlog and fio-json have all writes"
+                          : "--trace, --trace-limit",
+                      ")."));
   }
   if (const uint64_t dropped = DroppedWrites(index, filter); dropped > 0) {
-    note(absl::StrCat("the traces of ", FormatCount(dropped),
-                      " of them were dropped because the controller did not keep up; hlog and fio-json have all ",
-                      index.OperationsText(), "."));
+    note(
+        absl::StrCat("the traces of ", FormatCount(dropped),
+                     index.report().plan().has_watch()
+                         ? " of them are left out, since they overlapped with a later one at an interval's end, or the "
+                           "controller did not keep up; hlog and fio-json have all "
+                         : " of them were dropped because the controller did not keep up; hlog and fio-json have all ",
+                     index.OperationsText(), "."));
   }
   if (moved > 0) {
     note(absl::StrCat(FormatCount(moved), " ", index.OperationsText(),

@@ -103,7 +103,7 @@ std::string NotGiven(const FieldDescriptor& field, const v1::Report& report) {
   return "not given";
 }
 
-// The plan's own options, and those of each host's workload as it was sent.
+// The plan's own options, those of each host's workload as it was sent, and those of simulated clients.
 std::vector<RunFact> OptionFacts() {
   std::vector<RunFact> facts;
   const auto relevant = [](const FieldDescriptor& field) {
@@ -121,6 +121,12 @@ std::vector<RunFact> OptionFacts() {
     facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
       const std::string text = Spelled(report.plan(), field);
       return text.empty() ? NotGiven(field, report) : text;
+    }));
+  }
+  for (const FieldDescriptor& field : FieldsOf(*v1::GroupCommit::descriptor())) {
+    facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
+      const std::string text = report.plan().has_group_commit() ? Spelled(report.plan().group_commit(), field) : "";
+      return text.empty() ? "not given" : text;
     }));
   }
   return facts;

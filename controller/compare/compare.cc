@@ -109,6 +109,11 @@ class Comparer {
     Judge();
     for (const std::string& sentence : MethodInWords(comparison_)) comparison_.add_method(sentence);
     for (const std::string& sentence : LimitsInWords(sides_, comparison_)) comparison_.add_limits(sentence);
+    if (sides_.front().runs.front().report.plan().has_group_commit()) {
+      comparison_.add_limits(
+          "Clients and commits are simulated, and commits make the number and the sizes of the writes: fewer, larger "
+          "or slower writes alone are no worse. The commits show which side is faster.");
+    }
     return std::move(comparison_);
   }
 

@@ -507,11 +507,6 @@ std::vector<std::string> LimitsInWords(const std::vector<SideInput>& sides, cons
                                     ". The intervals cover what varies from run to run, not what is the same "
                                     "in all runs of a side, such as the time of day.")));
   }
-  if (!sides.empty() && !sides[0].runs.empty() && sides[0].runs[0].report.plan().has_group_commit()) {
-    limits.push_back(
-        "Clients and commits are simulated, and commits make the number and the sizes of the writes: fewer, larger or "
-        "slower writes alone are no worse. The commits show which side is faster.");
-  }
   if (few) {
     limits.push_back(
         "With one or two runs per side only large differences are significant; with three or more the intervals become "

@@ -30,7 +30,8 @@ std::string RunLabel(const std::string& side, size_t number) {
 
 absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names) {
   std::set<std::string> options = {"hosts"};
-  for (const google::protobuf::Descriptor* message : {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor()}) {
+  for (const google::protobuf::Descriptor* message :
+       {v1::LogWorkload::descriptor(), v1::TestPlan::descriptor(), v1::GroupCommit::descriptor()}) {
     for (const google::protobuf::FieldDescriptor& field : FieldsOf(*message)) {
       if (!RuleOf(field).flag().empty()) options.insert(RuleOf(field).flag());
     }

@@ -50,6 +50,15 @@ std::string SyncedBy(const v1::Report& report) {
   return absl::StrJoin(flags, ", ");
 }
 
+// A program that was started for the watch had opened nothing when its host was described.
+void NameOpenFlags(v1::Report& report) {
+  const std::string flags = SyncedBy(report);
+  for (v1::HostReport& host : *report.mutable_hosts()) {
+    v1::MountReport& mount = *host.mutable_mount();
+    if (mount.open_flags().empty()) mount.set_open_flags(flags.empty() ? "not known" : flags);
+  }
+}
+
 }  // namespace
 
 bool HasWatch(const std::vector<SideInput>& sides) {
@@ -60,7 +69,10 @@ absl::Status AlignWithWatched(std::vector<SideInput>& sides) {
   if (!HasWatch(sides)) return absl::OkStatus();
   for (SideInput& side : sides) {
     for (RunInput& run : side.runs) {
-      if (IsWatch(run)) continue;
+      if (IsWatch(run)) {
+        NameOpenFlags(run.report);
+        continue;
+      }
       if (const std::vector<uint64_t> sizes = BlockSizes(run.report); sizes.size() > 1) {
         return absl::FailedPreconditionError(absl::StrCat(
             run.source, ": not comparable: it measured ", sizes.size(),

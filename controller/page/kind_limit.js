@@ -24,6 +24,8 @@
       (overRate(limit)        ? plimsoll.words.all('writes/s per queue manager') :
            overClients(limit) ? 'clients per queue manager' :
                                 'queue managers per host');
+  // What is counted by the second.
+  const counted = (limit) => (overClients(limit) ? 'commits/s' : plimsoll.words.main('writes/s'));
   const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
 
   const pointsOf = (limit) =>
@@ -96,7 +98,7 @@
   };
 
   const curve = (limit, hosts, criteria) => {
-    const {main, all} = plimsoll.words;
+    const {all} = plimsoll.words;
     const points = pointsOf(limit);
     if (points.length === 0) return null;
     const rows = rowsOf(points);
@@ -136,15 +138,17 @@
     const text = (x, row) => {
       const {point} = rows[row];
       if (point === null) return 'between loads that meet and exceed the criteria';
-      return load(limit, point.load) + ' ' + unit(limit) + ', ' + format.rate(point.iops) +
-          main(' writes/s of all hosts, ') +
+      return load(limit, point.load) + ' ' + unit(limit) + ', ' + format.rate(point.iops) + ' ' + counted(limit) +
+          ' of all hosts, ' +
           (isExceeded(point) ? 'criteria exceeded' : 'criteria ' + (STATES[point.state] || 'undecided'));
     };
     return new plimsoll.Chart({
       name: 'Latency by load',
       x: rows.map((row) => row.x),
       range: new plimsoll.Range(0, last * 1.02, (at) => (at === 0 ? '0' : format.rate(at)), last / 20),
-      xTitle: overRate(limit) ? all('Writes per second offered, of each queue manager') : 'Queue managers per host',
+      xTitle: overRate(limit) ? all('Writes per second offered, of each queue manager') :
+          overClients(limit)  ? 'Clients per queue manager' :
+                                'Queue managers per host',
       xText: text,
       xTicks: (from, to, pixels) => {
         const most = Math.max(2, Math.floor(pixels / 80));
@@ -168,20 +172,20 @@
       ],
       remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria.' : null,
       yTitle: overRate(limit) ? all('response time, by writes/s per queue manager') :
+          overClients(limit)  ? 'commit latency (simulated), by clients per queue manager' :
                                 'service time, by queue managers per host',
       yTick: format.shortTime,
       yText: (value) => (Number.isNaN(value) ? format.DASH : format.time(value)),
     });
   };
 
-  const facts = (limit, reasons) => {
-    const {main} = plimsoll.words;
+  const facts = (limit, plan, reasons) => {
     const rows = [];
     const add = (name, value) => rows.push([name, value]);
     const bound = limit.cause === 'load_generator' ? 'at least ' : '';
     add('Limit',
-        limit.limit > 0 ? bound + load(limit, limit.limit) + ' ' + unit(limit) + ', ' + format.rate(limit.iops) +
-                main(' writes/s of all hosts, ') + (limit.held ? 'held' : 'not held') :
+        limit.limit > 0 ? bound + load(limit, limit.limit) + ' ' + unit(limit) + ', ' + format.rate(limit.iops) + ' ' +
+                counted(limit) + ' of all hosts, ' + (limit.held ? 'held' : 'not held') :
                           'no load was shown to meet the criteria');
     if (limit.limit > 0 || limit.exceeded_at !== undefined) {
       add('Interval',
@@ -199,9 +203,13 @@
           [CAUSES[limit.cause] || 'not reached', told ? '' : limit.cause_text].filter((one) => one).join(': '));
     }
     if (limit.maximum > 0)
-      add('Maximum', format.rate(limit.maximum) + main(' writes/s per queue manager, without a target rate'));
+      add('Maximum',
+          format.rate(limit.maximum) + ' ' + counted(limit) + ' per queue manager, ' +
+              (overClients(limit) ? 'with ' + format.plural(plan.group_commit.clients, 'client') :
+                                    'without a target rate'));
     if (limit.knee > 0)
-      add('Knee', load(limit, limit.knee) + ' ' + unit(limit) + main(': most writes/s relative to their mean latency'));
+      add('Knee',
+          load(limit, limit.knee) + ' ' + unit(limit) + ': most ' + counted(limit) + ' relative to their mean latency');
     if (limit.ended) add('Ended', limit.ended);
     return plimsoll.table(
         'Result of the search', [{title: 'Figure', head: true}, {title: 'Value', text: true, long: true}], rows);
@@ -219,13 +227,19 @@
         number(confidence.high_percent) + ' %, ' + number(confidence.allowed_percent) + ' % allowed)';
   };
 
+  const beyond = (limit) =>
+      (overClients(limit) ? 'Commits beyond the limit, or the average' :
+                            plimsoll.words.main('Writes beyond the limit, or the average'));
+
   const steps = (limit) => plimsoll.table(
       'Steps of the search',
       [
         {title: 'Step'}, {title: 'Purpose', text: true},
-        {title: overRate(limit) ? 'Rate per queue manager' : 'Queue managers'}, {title: 'IO/s'},
-        {title: 'p99', time: 'latency'}, {title: 'Criteria', text: true}, {title: 'Decided by', text: true},
-        {title: plimsoll.words.main('Writes beyond the limit, or the average'), text: true}
+        {title: overRate(limit) ? 'Rate per queue manager' :
+             overClients(limit) ? 'Clients' :
+                                  'Queue managers'},
+        {title: overClients(limit) ? 'Commits/s' : 'IO/s'}, {title: 'p99', time: 'latency'},
+        {title: 'Criteria', text: true}, {title: 'Decided by', text: true}, {title: beyond(limit), text: true}
       ],
       limit.points.map(
           (point) =>
@@ -239,7 +253,7 @@
     const {limit} = report;
     if (!limit) return null;
     const chart = curve(limit, report.hosts, report.plan.criteria);
-    const parts = [facts(limit, report.verdict ? report.verdict.reasons : [])];
+    const parts = [facts(limit, report.plan, report.verdict ? report.verdict.reasons : [])];
     if (chart !== null) {
       parts.push(el('div', {class: 'controls'}, chart.options.range.toolbar('load')), chart.element);
     }
@@ -252,6 +266,7 @@
     if (!step.purpose) return null;
     const what = step.rate_per_second ?
         format.rate(step.rate_per_second) + plimsoll.words.all(' writes/s per queue manager') :
+        step.clients        ? format.plural(step.clients, 'client') + ' per queue manager' :
         step.queue_managers ? format.plural(step.queue_managers, 'queue manager') + ' per host' :
                               'no target rate';
     return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + what;

@@ -60,7 +60,8 @@ plimsoll.distribution = (() => {
     const besides = [
       ...(step.parts.length > 0 && parts.length > 0 ? ['the parts of the cluster\u2019s service time'] : []),
       ...(step.calls.length > 0 && parts.length > 0 ?
-              ['service time of ' + step.calls.map((call) => call.name).join(', ')] :
+              [step.step.group_commit ? 'commit latency (simulated)' :
+                                        'service time of ' + step.calls.map((call) => call.name).join(', ')] :
               []),
       ...(reads.length > 0 ? ['service time of the reads'] : [])
     ];

@@ -62,8 +62,12 @@ plimsoll.figures = (step) => {
     }
     for (const call of step.calls) {
       const own = chosen.map((scope) => step.wholeOf(call, scope)).filter((one) => one);
-      const title = call.name === 'commit' ? 'Commit latency of simulated clients' : call.name;
-      tables.push(table(title + ', in ' + unit.name, services, own));
+      const commits = Boolean(step.step.group_commit) && call.name === 'commit';
+      const heads =
+          services.heads.map((head) => (head.title === 'IO/s' ? {...head, title: 'Commits/s', help: null} : head));
+      tables.push(table(
+          (commits ? 'Commit latency of simulated clients' : call.name) + ', in ' + unit.name,
+          commits ? {...services, heads} : services, own));
     }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',

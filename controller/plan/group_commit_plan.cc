@@ -63,7 +63,8 @@ std::vector<PlanProblem> GroupCommitProblems(const v1::TestPlan& plan) {
   };
   if (plan.has_block_size_mix()) {
     excludes(PlanKey("block_size_mix"), "commits make the size of each write");
-  } else if (plan.block_size_bytes_size() > 1 || (plan.block_size_bytes_size() == 1 && plan.block_size_bytes(0) != 4096)) {
+  } else if (plan.block_size_bytes_size() > 1 ||
+             (plan.block_size_bytes_size() == 1 && plan.block_size_bytes(0) != 4096)) {
     excludes(PlanKey("block_size"), "commits make the size of each write");
   }
   if (plan.read_percent() > 0) excludes(PlanKey("read"), "a log is only written");

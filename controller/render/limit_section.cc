@@ -108,9 +108,9 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
     add("Cause", absl::StrCat(CauseName(limit.cause()), limit.cause_text().empty() ? "" : ": ", limit.cause_text()));
   }
   if (limit.maximum() > 0) {
-    const std::string load =
-        OverClients(limit) ? absl::StrCat("with ", Counted(report.plan().group_commit().clients(), "client"))
-                           : "without a target rate";
+    const std::string load = OverClients(limit)
+                                 ? absl::StrCat("with ", Counted(report.plan().group_commit().clients(), "client"))
+                                 : "without a target rate";
     add("Maximum", absl::StrCat(FormatRate(limit.maximum()), " ", rate, " per queue manager, ", load));
   }
   if (limit.knee() > 0) {

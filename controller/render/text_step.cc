@@ -100,6 +100,7 @@ TextTable TableOf(const std::vector<const v1::ScopeReport*>& rows, const FigureT
   std::vector<std::string> headings = {"host", "qm"};
   figures.AddHeadings(headings);
   std::ranges::replace(headings, std::string("writes"), operations);
+  if (operations == "commits") std::ranges::replace(headings, std::string("IO/s"), std::string("commits/s"));
   TextTable table(headings, 2);
   for (const v1::ScopeReport* scope : rows) {
     std::vector<std::string> cells = {HostCell(*scope), QmCell(*scope)};
@@ -209,7 +210,8 @@ void AddWhole(const v1::StepReport& step, const v1::OperationReport& operation, 
   AddTable(reads     ? "  Service time, of the read call"
            : commits ? "  Commit latency of simulated clients"
                      : absl::StrCat("  ", noun),
-           service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf), lines);
+           service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf, noun),
+           lines);
   lines.emplace_back();
   AddTable("", service, TableOf(rows, {{&kWriteColumns, nullptr, &kLatencyColumns}, kTextCounts}, unit, MarkOf, noun),
            lines);

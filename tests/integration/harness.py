@@ -173,6 +173,11 @@ class Process:
     def signal(self, number):
         self._process.send_signal(number)
 
+    def write(self, data):
+        """Writes to its standard input, a pipe."""
+        self._process.stdin.write(data)
+        self._process.stdin.flush()
+
     def ended_within(self, seconds):
         """Waits for its end, for so long at most; whether it ended."""
         try:

@@ -134,10 +134,17 @@ def _closing_ns(series):
     return sum(row["length_ns"] for row in series["irregular"] if row["closing"])
 
 
-def _check_time(check, scope, series, where, mixed):
+def _in_flight_ns(report, step, scope):
+    """How long a watched program's write had been in flight at the end; a run waits for its writes."""
+    if "watch" not in report:
+        return 0
+    return sum(one["age_ns"] for one in step["in_flight"] if (one["host"], one["qm"]) == (scope["host"], scope["qm"]))
+
+
+def _check_time(check, scope, series, where, mixed, in_flight_ns):
     """A writer's time in its writes and between them is the time that passed. `mixed`: it reads between them, and the
     operation in flight at the end may have been a read, whose length the report does not have."""
-    passed_ns = scope["measured_ns"] + _closing_ns(series)
+    passed_ns = scope["measured_ns"] + _closing_ns(series) - in_flight_ns
     accounted_ns = scope["latency"]["sum_ns"] + scope["time_between_writes_ns"]
     if not mixed:
         check.that(abs(accounted_ns - passed_ns) <= 0.01 * passed_ns, where, "average x count + time between = duration:",
@@ -153,7 +160,8 @@ def _reads_and_writes(report):
 
 
 def _check_reads(check, step, reads, scopes, where):
-    """The reads of hosts and of the cluster are the sums of their queue managers', and their rates those of their counts."""
+    """The reads (or commits) of hosts and of the cluster are the sums of their queue managers', and their rates those of their
+    counts."""
     of_kind = {kind: [one for one in reads["scopes"] if one["kind"] == kind] for kind in ("qm", "host", "cluster")}
     wholes = [(host, [qm for qm in of_kind["qm"] if qm["host"] == host["host"]]) for host in of_kind["host"]]
     wholes += [(cluster, of_kind["host"]) for cluster in of_kind["cluster"]]
@@ -216,12 +224,14 @@ def _check_pass(check, report, step):
 
 
 def _mixed_sizes(report):
-    """The sizes of the plan's mix, as numbers; empty without one."""
+    """The sizes of the plan's mix, as numbers, or the smallest and the largest one of simulated clients; empty without either."""
+    if "group_commit" in report["plan"]:
+        return [4096, 4096 * int(report["plan"]["group_commit"]["log_buffer_pages"])]
     return [int(size) for size in report["plan"]["block_size_bytes"]] if "block_size_mix" in report["plan"] else []
 
 
 def _block_size_bytes(report, step, scope):
-    if step["block_size_bytes"] > 0 or scope["kind"] != "qm" or "block_size_mix" in report["plan"]:
+    if step["block_size_bytes"] > 0 or scope["kind"] != "qm" or "block_size_mix" in report["plan"] or "group_commit" in report["plan"]:
         return step["block_size_bytes"]
     (host,) = [host for host in report["hosts"] if host["label"] == scope["host"]]
     return host["queue_managers"][scope["qm"] - 1]["block_size_bytes"]
@@ -245,13 +255,14 @@ def _check_step(check, report, step):
                     check.equal(scope["closing"]["writes"], 0, where, "writes after the last one of the pass")
                 else:
                     check.equal(scope["measured_ns"], step["duration_ns"], where, "measured as long as asked")
-                    _check_time(check, scope, series[name], where, _reads_and_writes(report))
+                    _check_time(check, scope, series[name], where, _reads_and_writes(report),
+                                _in_flight_ns(report, step, scope))
         if scope["kind"] == "host":
             _check_sum(check, scope, [qm for qm in of_kind["qm"] if qm["host"] == scope["host"]], where)
     if _one_pass(report):
         _check_pass(check, report, step)
     for operation in step.get("operations", []):
-        if operation["name"] == "read":
+        if operation["name"] in ("read", "commit"):
             _check_reads(check, step, operation, scopes, f"step {step['number']}:")
     _check_distributions(check, step, scopes, f"step {step['number']}:")
     _check_seconds(check, step, series[_name(of_kind["cluster"][0])], f"step {step['number']}:")

@@ -12,6 +12,7 @@ import sys
 
 import harness
 import schema
+import watching
 
 # Writes a log as a queue manager does, one write after the other in two files, and what the log is not beside it. Prints, as
 # JSON, of every log write its size and the moments before and after it. Arguments: directory, number of writes, seconds
@@ -38,29 +39,51 @@ while not ended and (count == "-" or number < int(count)):
 json.dump(seen, sys.stdout)
 """
 
-# What an agent reports where it may not attach, or cannot.
-REFUSALS = r"perf_event|tracefs|tracepoint|uprobe|CAP_|permission|not permitted|kernel"
+# Writes as fast as it can, to the log and to files of the same names elsewhere, and ends at once after the last write.
+# Arguments: directory, number of log writes.
+HASTY_WRITER = r"""
+import os, sys
+directory, count = sys.argv[1], int(sys.argv[2])
+log, other = (os.open(os.path.join(directory, name, "S0000000.LOG"), os.O_CREAT | os.O_RDWR, 0o600)
+              for name in ("active", "elsewhere"))
+for number in range(count):
+    os.pwrite(log, b"x" * 4096, 4096 * (number % 16))
+    if number % 7 == 0:
+        os.pwrite(other, b"y" * 512, 0)
+os._exit(0)
+"""
+
+# Has a name that is neither valid UTF-8 nor harmless on a terminal, and writes until it is ended. Argument: directory.
+MALICIOUS_WRITER = r"""
+import ctypes, os, sys, time
+ctypes.CDLL(None).prctl(15, b"\xc3\x1b[31m\n<b>", 0, 0, 0)
+log = os.open(os.path.join(os.fsencode(sys.argv[1]), b"active", b"S0\xff\x1b[2J.LOG"), os.O_CREAT | os.O_RDWR, 0o600)
+while True:
+    os.pwrite(log, b"x" * 4096, 0)
+    time.sleep(0.002)
+"""
+
+# Its log is a pipe that nothing reads: 16 writes fit, and the next one never returns. Argument: directory.
+HUNG_WRITER = r"""
+import os, sys
+path = os.path.join(sys.argv[1], "active", "S0000000.LOG")
+os.mkfifo(path)
+log = os.open(path, os.O_RDWR)
+sys.stdin.readline()
+while True:
+    os.write(log, b"x" * 4096)
+"""
 
 
-class Watch(harness.PlimsollTest):
+class Watch(watching.WatchingTest):
 
     def setUp(self):
         super().setUp()
-        (self.dir / "active").mkdir()
         self.program = self.base / "writer.py"
         self.program.write_text(WRITER)
-        self.seen = self.base / "seen.json"
 
     def writer(self, count, pause_s):
         return [sys.executable, "-B", str(self.program), str(self.dir), str(count), str(pause_s)]
-
-    def watch(self, *arguments, code=0, out="watched"):
-        results = self.base / out
-        process = self.start_plimsoll("watch", "--log-dir", self.dir / "active", "--out", results, *arguments)
-        process.finish()
-        if process.finish() in (2, 4) and re.search(REFUSALS, process.err):
-            self.skipTest(process.err.strip().splitlines()[-1])
-        return self.result_of(process, results, code)
 
     def watch_program(self, count, pause_s, *arguments, **options):
         """Watches the writer to its end. Returns the result, and what the writer has logged."""
@@ -84,6 +107,72 @@ class Watch(harness.PlimsollTest):
         self.assertGreater(host["write_overhead_ns"], 0)
         self.assertEqual(host["counts"]["lost_records"], 0)
 
+    def test_the_last_writes_of_a_program_that_ends_at_once_are_counted(self):
+        (self.dir / "elsewhere").mkdir()
+        program = self.base / "hasty.py"
+        program.write_text(HASTY_WRITER)
+        for count in (10_000, 40_000):
+            with self.subTest(count=count):
+                result = self.watch("--max-overhead", "100", "--", sys.executable, "-B", program, self.dir, count,
+                                    out=f"hasty-{count}")
+                self.assertFalse(result.report["watch"]["bounds"], result.report["notes"])
+                self.assertEqual(harness.cluster(result.report["steps"][0])["latency"]["count"], count)
+                host = result.report["watch"]["hosts"][0]["counts"]
+                self.assertGreaterEqual(host["max_overhead_percent"], 1e-9)
+                self.assertRegex(host["ended_processes"][0], r"\(python")
+
+    def test_a_program_that_executes_another_one_is_watched_on(self):
+        program = self.base / "hasty.py"
+        program.write_text(HASTY_WRITER)
+        (self.dir / "elsewhere").mkdir()
+        result = self.watch("--max-overhead", "100", "--", "sh", "-c", "exec env \"$@\"", "sh", sys.executable, "-B",
+                            program, self.dir, 10_000)
+        self.assertFalse(result.report["watch"]["bounds"], result.report["notes"])
+        self.assertEqual(harness.cluster(result.report["steps"][0])["latency"]["count"], 10_000)
+
+    def test_a_write_that_never_returns_fails_a_limit_of_the_longest_time(self):
+        writer = self.start_program(HUNG_WRITER, stdin=subprocess.PIPE)
+        harness.wait_until((self.dir / "active" / "S0000000.LOG").exists, "the writer's file")
+        process = self.start_watch("--pid", writer.pid, "--interval", "1", "--duration", "4", "--require", "max<500ms")
+        self.await_lines(process)
+        writer.write(b"\n")
+        result = self.finish_watch(process, code=1)
+        outcomes = {one["criterion"]: one["outcome"] for one in result.report["verdict"]["criteria"]}
+        self.assertEqual(outcomes, {"max<500ms": "fail"})
+        step = result.report["steps"][0]
+        self.assertEqual(harness.cluster(step)["latency"]["count"], 16)
+        self.assertGreater(step["in_flight"][0]["age_ns"], 500_000_000)
+        self.assertGreaterEqual(step["stalls"]["count"], 1)
+        self.assertIn("a write had been in flight for", " ".join(result.report["notes"]))
+
+    def test_a_process_that_is_found_during_the_watch_makes_the_figures_bounds(self):
+        process = self.start_watch("-m", "QM1", "--interval", "1", "--duration", "5", "--require", "max<1h")
+        self.await_lines(process)
+        self.start_program(WRITER, "-", "0.002")
+        result = self.finish_watch(process, code=3)
+        self.assertGreater(harness.cluster(result.report["steps"][0])["latency"]["count"], 0)
+        self.assertTrue(result.report["watch"]["bounds"])
+        self.assertRegex(" ".join(result.report["verdict"]["reasons"]), r"\(python\S*\) was found during the watch")
+
+    def test_names_of_processes_and_files_break_neither_session_nor_terminal(self):
+        writer = self.start_program(MALICIOUS_WRITER)
+        harness.wait_until(lambda: list((self.dir / "active").iterdir()), "the writer's file")
+        result = self.watch("--pid", writer.pid, "--interval", "1", "--duration", "1", "--profile", "--histogram")
+        self.assertGreater(harness.cluster(result.report["steps"][0])["latency"]["count"], 0)
+        full = self.plimsoll("report", result.results, "--full").out
+        for text in (result.out, result.err, full, (result.results / "report.html").read_text()):
+            self.assertNotIn("\x1b", text)
+        self.assertNotIn("<b>", (result.results / "report.html").read_text().split("<body>")[0])
+
+    def test_a_report_made_from_the_journal_again_has_the_same_bytes(self):
+        result, _ = self.watch_program(100, 0.002, "--profile")
+        names = ("report.txt", "report.json", "report.html")
+        before = {name: (result.results / name).read_bytes() for name in names}
+        for name in names:
+            (result.results / name).unlink()
+        self.plimsoll("report", result.results)
+        self.assertEqual({name: (result.results / name).read_bytes() for name in names}, before)
+
     def test_each_write_lies_between_the_clock_readings_around_it(self):
         result, logged = self.watch_program(200, 0.001)
         rows = list(csv.DictReader(self.plimsoll("export", result.results, "--format", "csv").out.splitlines()))
@@ -105,14 +194,17 @@ class Watch(harness.PlimsollTest):
         self.assertIn("one at a time", aspects["writes outstanding"]["seen"])
         command = watch["simulation"].replace("DIR", str(self.dir)).split()
         self.assertEqual(command[:2], ["plimsoll", "run"])
-        self.plimsoll(*command[1:], "--duration", "200ms", "--warmup", "0", "--file-size", "1m", "--dry-run")
+        # As long as the program wrote, not as long as it might have been watched.
+        self.assertRegex(command[command.index("--duration") + 1], r"^\d+s$")
+        self.plimsoll(*command[1:], "--warmup", "0", "--file-size", "1m", "--dry-run")
 
     def test_a_watch_compares_with_a_run(self):
-        watched, _ = self.watch_program(600, 0.002)
+        watched, _ = self.watch_program(600, 0.002, "--profile")
         simulated = self.run_plan("--bsize-mix", "4k=34,8k=33,12k=33", "--direct", "off", "--duration", "2")
         text = self.plimsoll("compare", watched.results, simulated.results).out
         self.assertIn("a watched program", text)
-        self.assertRegex(text, r"p99")
+        self.assertRegex(text, r"p50")
+        self.assertNotRegex(text, r"open flags\n +A +none")
 
     def test_a_process_that_runs_is_watched_until_it_is_idle(self):
         writer = self.start(harness.Process, self.writer("-", 0.002), stdin=subprocess.DEVNULL)
@@ -123,8 +215,7 @@ class Watch(harness.PlimsollTest):
         os.kill(writer.pid, signal.SIGSTOP)
         code = process.finish()
         os.kill(writer.pid, signal.SIGCONT)
-        if code in (2, 4) and re.search(REFUSALS, process.err):
-            self.skipTest(process.err.strip().splitlines()[-1])
+        self.skip_where_refused(process)
         result = self.result_of(process, self.base / "idle")
         self.assertLess(result.report["steps"][0]["measured_ns"], 50e9)
         self.assertEqual(result.report["run"]["state"], "complete")
@@ -152,6 +243,57 @@ class Watch(harness.PlimsollTest):
         ]:
             with self.subTest(arguments=arguments):
                 self.assertIn(why, self.plimsoll("watch", *arguments, code=2).err)
+
+
+class StandIn(watching.StandInTest):
+
+    def test_counts_one_write_a_second(self):
+        _, made = self.watch_stand_in(1, 0, 3)
+        self.assertEqual(len(made["write"]), 4)
+
+    def test_counts_20000_writes_a_second(self):
+        self.watch_stand_in(20000, 0, 2)
+
+    def test_counts_and_times_calls_beside_writes(self):
+        result, made = self.watch_stand_in(100, 1000, 2, "--calls", "MQPUT,MQGET,MQCMIT")
+        self.assertEqual(set(made), {"write", "MQPUT", "MQGET", "MQCMIT"})
+        self.assertEqual(set(harness.operations(result.report["steps"][0])), {"MQPUT", "MQGET", "MQCMIT"})
+
+    def test_both_hosts_of_a_pair_are_on_one_timeline(self):
+        # Two agents here stand for two hosts; each sees the processes that hold its log.
+        active = self.base / "shared" / "active"
+        agents = [self.agent(name, more=("--allow-watch",)) for name in ("alpha", "beta")]
+        stand_in = self.start_stand_in(active, 200, 0, 2)
+        process = self.start_plimsoll("watch", "--hosts", ",".join(agent.address for agent in agents), "-m", "QM1",
+                                      "--log-dir", active, "--interval", "1", "--duration", "6", "--max-overhead", "100",
+                                      "--out", self.base / "pair")
+        process.results = self.base / "pair"
+        self.await_lines(process)
+        stand_in.write(b"\n")
+        made = self.made(stand_in)
+        result = self.finish_watch(process)
+        for host in ("alpha", "beta"):
+            self.check(result, host, made)
+        self.assertEqual(harness.cluster(result.report["steps"][0])["latency"]["count"], 2 * len(made["write"]))
+
+    def test_a_program_whose_agent_is_killed_goes_on_and_its_figures_pass_nothing(self):
+        stand_in = self.start_stand_in(self.dir / "active", 100, 500, 4)
+        agent = self.agent("alpha", more=("--allow-watch",))
+        process = self.start_plimsoll("watch", "--hosts", agent.address, "--pid", stand_in.pid, "--log-dir",
+                                      self.dir / "active", "--calls", "MQPUT,MQGET", "--interval", "1", "--duration", "60",
+                                      "--max-overhead", "100", "--require", "max<1h", "--out", self.base / "killed")
+        process.results = self.base / "killed"
+        self.await_lines(process)
+        stand_in.write(b"\n")
+        harness.wait_until(lambda: re.search(r"MQPUT +[1-9]", process.err) or not process.running(), "calls")
+        agent.signal(signal.SIGKILL)
+        result = self.finish_watch(process, code=3)
+        self.assertEqual(result.report["verdict"]["outcome"], "inconclusive")
+        self.assertNotIn("its files remain", result.err + result.out)
+        # Breakpoints without an event behind them would end it with SIGTRAP.
+        self.assertIn("MQPUT", self.made(stand_in))
+        stand_in.write(b"\n")
+        self.assertEqual(stand_in.finish(), 0)
 
 
 if __name__ == "__main__":

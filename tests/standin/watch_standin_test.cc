@@ -248,6 +248,30 @@ TEST_F(WatchStandinTest, FindsAQueueManagersProcessesByItsIniFiles) {
   EXPECT_EQ(prepared_.watch().writers(0).log_dir(), active());
 }
 
+TEST_F(WatchStandinTest, SeesTheLogOfAProcessThatItKnewForItsCallsAlone) {
+  const std::string data = temp_.MakeDirectory("qmgrs/QM1");
+  std::ofstream(temp_.Sub("mqs.ini")) << "QueueManager:\n   Name=QM1\n   Prefix=" << temp_.path()
+                                      << "\n   Directory=QM1\n";
+  std::ofstream(data + "/qm.ini") << "Log:\n   LogPath=" << log_ << "/log/\n";
+  // A queue manager that starts: a file of its data, and only then its log.
+  std::ofstream(temp_.Sub("starts.sh")) << "exec 5>" << data << "/file\necho ready\nread line\nexec 6>" << active()
+                                        << "/S0000000.LOG\nfor i in $(seq 160); do echo x >&6; sleep 0.05; done\n";
+  watch().add_queue_managers("QM1");
+  AddCall("MQPUT");
+  Standin standin("/bin/bash", temp_.Sub("starts.sh"), temp_.Sub("record"), 0, 0, 0);
+  ASSERT_TRUE(standin.Await("ready"));
+  // A search for processes may take so long on a busy host that the next one comes seconds later.
+  ArmFor(9);
+  if (const std::string reason = Prepare(); !reason.empty()) GTEST_SKIP() << reason;
+  ASSERT_EQ(prepared_.watch().writers(0).processes_size(), 1);
+  Start();
+  standin.Continue();
+  const v1::StepDone done = sink_.AwaitDone();
+  EXPECT_GT(done.writers(0).writes(), 10U);
+  // What it starts inherits the file, and is found, too.
+  EXPECT_THAT(done.watch().found_late(), Contains(EndsWith("(bash) was found during the watch to write the log")));
+}
+
 TEST_F(WatchStandinTest, DetachesWhereTheProbesCostTooMuch) {
   watch().set_max_overhead_percent(0.01);
   Standin standin(STANDIN_QM, active(), temp_.Sub("record"), 2'000, 0, 5);

@@ -364,6 +364,17 @@ TEST(CommitModel, NeverWritesMoreThanTheBufferNorBeyondAnExtent) {
   EXPECT_EQ(most, 128U);
 }
 
+TEST(CommitModel, KeepsWhatAWriteHasNoRoomForOutOfTheBuffer) {
+  // Eight puts of 2^62 bytes: their sum is beyond 64 bits.
+  CommitLoad load = LoadOf(12, uint64_t{1} << 62U, 0);
+  load.buffer_pages = 128;
+  load.copies_partial_pages = false;
+  const Course course = RunModel(load, 1'000, [](const CommitModel::Write&) { return 100'000; });
+  ASSERT_EQ(course.writes.size(), 1'000U);
+  for (size_t i = 12; i < course.writes.size(); ++i) ASSERT_EQ(course.writes[i].write.pages, 128U) << i;
+  EXPECT_LE(course.commits.size(), 12U);
+}
+
 TEST(CommitModel, CopiesAPageOnlyBeforeItIsWrittenAgainAndOnlyWithTripleWrite) {
   const auto copies = [](bool triple) {
     CommitLoad load = LoadOf(1, 2 * kKiB, 100'000);

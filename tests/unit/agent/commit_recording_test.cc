@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -169,6 +170,17 @@ TEST(CommitRecording, RefusesWhatCannotBeCombined) {
   refuses("neither block sizes", [](auto&, v1::LogStep& step) { step.set_block_size_bytes(4096); });
   refuses("neither read_percent", [](auto&, v1::LogStep& step) { step.set_random_order(true); });
   refuses("clients", [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_clients(0); });
+  refuses("clients", [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_clients(UINT32_MAX); });
+  refuses("message_size",
+          [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_message_size_bytes(1 << 30); });
+  refuses("log_buffer_pages", [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_log_buffer_pages(0); });
+  refuses("log_buffer_pages",
+          [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_log_buffer_pages(5000); });
+  refuses("think_time", [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_think_time_ns(-1); });
+  refuses("client_rate", [](auto&, v1::LogStep& step) {
+    step.mutable_group_commit()->clear_think_time_ns();
+    step.mutable_group_commit()->set_client_rate_per_second(std::numeric_limits<double>::quiet_NaN());
+  });
   refuses("not both", [](auto&, v1::LogStep& step) { step.mutable_group_commit()->clear_think_time_ns(); });
   refuses("not both", [](auto&, v1::LogStep& step) { step.mutable_group_commit()->set_client_rate_per_second(1); });
   refuses("1,000,000 commits/s", [](auto&, v1::LogStep& step) {

@@ -134,6 +134,10 @@ TEST(GroupCommitReport, SaysThatItsClientsAreSimulated) {
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n')))
     EXPECT_LE(line.size(), 90U) << line;
   EXPECT_THAT(RenderMarkdown(report, ""), HasSubstr("Group commit (simulated): "));
+  EXPECT_THAT(RenderBrief(report, {"results"}, {}), HasSubstr("Group commit (simulated): "));
+  EXPECT_THAT(text, ContainsRegex("host +qm +commits/s +MB/s"));
+  // Such runs have no traces: not worth a note in each of them.
+  EXPECT_THAT(text, Not(HasSubstr("in no trace")));
   const std::string csv = RenderCsv(report);
   EXPECT_THAT(csv, HasSubstr("commit_completed"));
   EXPECT_THAT(csv, HasSubstr("commit_p99_ns"));

@@ -54,6 +54,41 @@ TEST(WatchReport, WritesAndCallsHaveFiguresAndRatesOfTheirOwn) {
   EXPECT_EQ(Scope(step, v1::SCOPE_KIND_QM, "beta", 1).queue_manager(), "QM1");
 }
 
+TEST(WatchReport, WhatIsInFlightAtTheEndCountsWithItsAge) {
+  WatchedRun watched = WatchedQm1();
+  v1::OpenOperation& open = *watched.done.add_open();
+  open.set_qm(1);
+  open.set_age_ns(kNsPerSecond);
+  const v1::Report report = Analyze(AsWatch(Requiring({"max<500ms", "max<2s", "p50<5ms", "mqput_max<500ms"}), watched));
+  std::vector<v1::Outcome> outcomes;
+  for (const auto& criterion : report.verdict().criteria()) outcomes.push_back(criterion.outcome());
+  EXPECT_THAT(outcomes, ElementsAre(v1::OUTCOME_FAIL, v1::OUTCOME_INCONCLUSIVE, v1::OUTCOME_PASS, v1::OUTCOME_PASS));
+  ASSERT_EQ(report.steps(0).in_flight_size(), 2) << "of two hosts";
+  EXPECT_EQ(report.steps(0).in_flight(0).age_ns(), kNsPerSecond);
+  EXPECT_THAT(report.notes(), Contains(HasSubstr("at the end a write had been in flight for 1 s, longer than any that "
+                                                 "completed")));
+  open.set_operation(1);
+  const v1::Report of_call = Analyze(AsWatch(Requiring({"max<500ms", "mqput_max<500ms"}), watched));
+  EXPECT_EQ(of_call.verdict().criteria(0).outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(of_call.verdict().criteria(1).outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(of_call.notes(), Contains(HasSubstr("at the end MQPUT had been in flight")));
+  // An agent that lies about places.
+  open.set_qm(77);
+  open.set_operation(4'000'000'000U);
+  open.set_age_ns(-1);
+  EXPECT_EQ(Analyze(AsWatch(Requiring({"max<500ms"}), watched)).verdict().outcome(), v1::OUTCOME_PASS);
+}
+
+TEST(WatchReport, ProcessesThatWereFoundLateMakeBounds) {
+  WatchedRun watched = WatchedQm1();
+  watched.done.add_found_late("process 4712 (amqzmuc0) was found during the watch");
+  const v1::Report report = Analyze(AsWatch(Requiring({"p99<5ms"}), watched));
+  EXPECT_TRUE(report.watch().bounds());
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.verdict().reasons(),
+              Contains(HasSubstr("process 4712 (amqzmuc0) was found during the watch: what it did before is missing")));
+}
+
 TEST(WatchReport, NamesWhatWasWatchedAndWhatItCost) {
   const v1::Report report = Analyze(AsWatch(WatchedHosts(), WatchedQm1()));
   ASSERT_EQ(report.watch().hosts_size(), 2);

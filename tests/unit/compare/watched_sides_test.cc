@@ -65,6 +65,18 @@ TEST(WatchedSides, RunsAloneStayAsTheyAre) {
   EXPECT_THAT(WatchDifferences(sides), IsEmpty());
 }
 
+TEST(WatchedSides, OpenFlagsThatWereSeenDuringTheWatchCountAndNoneAreNotNone) {
+  v1::Report watched = WatchedOf(OneSize(1, 1));
+  for (v1::HostReport& host : *watched.mutable_hosts()) host.mutable_mount()->clear_open_flags();
+  std::vector<SideInput> sides = {Side({watched}), Side({OneSize(1, 2)})};
+  ASSERT_THAT(AlignWithWatched(sides), IsOk());
+  EXPECT_EQ(sides[0].runs[0].report.hosts(0).mount().open_flags(), "not known");
+  watched.mutable_watch()->mutable_hosts(0)->mutable_counts()->mutable_profile()->add_open_flags("O_RDWR|O_DSYNC");
+  sides = {Side({watched}), Side({OneSize(1, 2)})};
+  ASSERT_THAT(AlignWithWatched(sides), IsOk());
+  EXPECT_EQ(sides[0].runs[0].report.hosts(0).mount().open_flags(), "O_RDWR|O_DSYNC");
+}
+
 TEST(WatchedSides, BoundsAreNamed) {
   v1::Report bounded = WatchedOf(OneSize(1, 1));
   bounded.mutable_watch()->set_bounds(true);

@@ -82,11 +82,19 @@ TEST(GroupCommitPlan, SaysWhatItDoesNotGoWith) {
   refused("workload: {dir: /x, files: [F]}\n" + clients, "--files (workload.files) are both given");
   refused("workload: {dir: /x, file_size: 64k}\n" + clients, "too small for a log: use 256k");
   refused(dir + "group_commit: {clients: 2, think_time: 1ms, client_rate: 5}\n", "either wait for their commits");
+  refused(dir + "group_commit: {message_size: 4k}\n", "--clients (group_commit.clients) is missing");
   refused(dir + "group_commit: {clients: 10000, client_rate: 1000}\n", "more than 1,000,000 commits/s");
   refused(dir + "criteria: [commit_p99<5ms]\n", "no clients are simulated");
   refused(dir + "limit: {over: clients}\ncriteria: [p99<5ms]\n", "needs --clients");
   refused(dir + clients + "limit: {over: rate}\ncriteria: [commit_p99<5ms]\n", "search with --over clients");
   refused(dir + clients + "ha: {pairs: [a+b]}\n", "an HA drill takes no clients");
+}
+
+TEST(GroupCommitPlan, SaysWhatItDoesNotGoWithOnce) {
+  const std::string clients = "workload: {dir: /x}\ngroup_commit: {clients: 2}\n";
+  EXPECT_THAT(ProblemsOf(PlanOf(clients + "block_size_mix: 4k=70,64k=30\n")), SizeIs(1));
+  EXPECT_THAT(ProblemsOf(PlanOf(clients + "mq_log: {write_size: [4096], bandwidth_mb: [1]}\n")),
+              ElementsAre(HasSubstr("makes writes of many sizes")));
 }
 
 TEST(GroupCommitPlan, ASearchIsOverClientsAndStartsWithOne) {

@@ -8,10 +8,12 @@
 
 #include "absl/strings/ascii.h"
 #include "common/units.h"
+#include "controller/limit/limit_analysis.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/csv.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/timeline/timeline.h"
 #include "tests/testing.h"
 #include "tests/unit/limit/simulated_queue.h"
 
@@ -51,6 +53,33 @@ TEST(LimitReport, ALimitThatAllHostsFeelIsTheStorages) {
     EXPECT_LE(end - from, 80U + 16U) << text.substr(from, end - from);  // a dash takes three bytes
     from = end + 1;
   }
+}
+
+TEST(LimitReport, ASearchOverClientsBeginsWithOneClientAndThenTakesAllOfThem) {
+  v1::TestPlan plan;
+  plan.mutable_workload()->set_dir("/mnt/mqlog");
+  plan.add_criteria("commit_p99<5ms");
+  plan.mutable_group_commit()->set_clients(300);
+  plan.mutable_limit();
+  FillDefaults(plan);
+  LimitAnalysis analysis(plan, SimulatedSearch().verdict_rules);
+  const v1::LogStep first = ExpandSteps(plan).front();
+  v1::JournalRecord record;
+  record.mutable_host_joined()->set_label("node1");
+  *record.mutable_host_joined()->mutable_plan()->mutable_log()->add_steps() = first;
+  ASSERT_THAT(analysis.Take(record, Timeline()), IsOk());
+  v1::StepReport step;
+  step.set_number(1);
+  step.set_purpose(first.purpose());
+  step.set_clients(first.group_commit().clients());
+  analysis.OnStep(step, {}, kNsPerSecond);
+  const std::optional<v1::LogStep> next = analysis.NextStep();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->purpose(), v1::STEP_PURPOSE_MAXIMUM);
+  EXPECT_EQ(next->group_commit().clients(), 300U);
+  EXPECT_EQ(next->group_commit().think_time_ns(), first.group_commit().think_time_ns());
+  EXPECT_EQ(next->block_size_bytes(), 0U);
+  EXPECT_EQ(analysis.NextStepOutlook()->text, "maximum: 300 clients per queue manager");
 }
 
 TEST(LimitReport, APlantedLimitOfTheLoadGeneratorIsInconclusiveAndNamed) {

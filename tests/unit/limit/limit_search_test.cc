@@ -282,6 +282,34 @@ TEST(LimitSearch, SearchesTheNumberOfQueueManagers) {
   }
 }
 
+TEST(LimitSearch, SearchesTheNumberOfClientsToWithinTheTolerance) {
+  for (const double limit : {1.0, 2.0, 37.0, 640.0, 2'000.0}) {
+    SCOPED_TRACE(limit);
+    LimitSearch::Options options = Options();
+    options.over = v1::LIMIT_OVER_CLIENTS;
+    options.most_load = 2'000;
+    LimitSearch search(options);
+    int64_t now_ns = 0;
+    size_t steps = 0;
+    while (const std::optional<LimitStep> next = search.Next()) {
+      const double load = next->load == 0 ? options.most_load : next->load;
+      now_ns += next->duration_ns;
+      search.Add({next->purpose, load, Meets(load <= limit), next->duration_ns, 100, 1e6, 1e6}, now_ns);
+      ASSERT_LT(++steps, 60U);
+    }
+    const LimitBounds bounds = search.bounds();
+    EXPECT_THAT(bounds.meets, AllOf(Ge(limit / 1.06), Le(limit)));
+    ASSERT_EQ(bounds.exceeds.has_value(), limit < options.most_load);
+    if (bounds.exceeds) {
+      EXPECT_LE(*bounds.exceeds, std::max(bounds.meets * 1.05, bounds.meets + 1));
+    }
+    EXPECT_TRUE(search.held());
+    EXPECT_EQ(search.ended(), "");
+    // Neighbours of the curve are 1.5 times apart, whatever the most.
+    EXPECT_LT(search.curve().size(), 35U);
+  }
+}
+
 TEST(LimitSearch, TheKneeIsWhereTheMostWritesComeForTheirLatency) {
   LimitSearch search(Options());
   Storage storage = UpTo(900);
