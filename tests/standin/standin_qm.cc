@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstdint>
@@ -32,6 +33,8 @@ namespace {
 
 constexpr int kLoggers = 2;
 constexpr int kWritesInExtent = 500;
+// An extent lasts this long at least: a watcher that is suspended for longer cannot identify it.
+constexpr double kExtentS = 0.25;
 constexpr size_t kPage = 4096;
 
 int64_t Now() {
@@ -78,7 +81,7 @@ class Logger {
       if (due_ns >= end_ns) break;
       if (due_ns > Now() + 20'000) SleepUntil(due_ns);
       Write(n);
-      if (++in_extent_ == kWritesInExtent) Switch();
+      if (++in_extent_ >= std::max<double>(kWritesInExtent, rate * kExtentS)) Switch();
     }
   }
 
