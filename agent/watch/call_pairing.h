@@ -23,7 +23,7 @@ struct CompletedCall {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   std::array<uint64_t, 6> args{};
-  // Of a system call.
+  // What a system call returned.
   int64_t result = 0;
 };
 

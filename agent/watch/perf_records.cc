@@ -85,7 +85,7 @@ bool IsCall(PerfRecord::Kind kind) {
   return kind == PerfRecord::Kind::kCallEnter || kind == PerfRecord::Kind::kCallReturn;
 }
 
-// Of a probed function: the place of the probe, then what its definition adds (FunctionProbes).
+// Reads a record of a probed function: the place of the probe, then what its definition adds (FunctionProbes).
 bool ReadFunctionRaw(RecordReader& reader, const PerfEventInfo& info, PerfRecord& record) {
   record.number = info.number;
   const auto size = reader.Take<uint32_t>();

@@ -33,9 +33,9 @@ struct PerfRecord {
 struct PerfEventInfo {
   PerfRecord::Kind kind = PerfRecord::Kind::kSyscallEnter;
   uint32_t owner = 0;
-  // Of a function.
+  // Number of the probed function.
   int64_t number = 0;
-  // Of a function's entry: whether the record holds its fifth argument.
+  // At a function's entry: whether the record holds its fifth argument.
   bool has_argument = false;
 };
 

@@ -21,7 +21,7 @@ struct PerfEventSpec {
   PerfRecord::Kind kind = PerfRecord::Kind::kSyscallEnter;
   // Number of the tracepoint, or of the function's probe.
   uint64_t config = 0;
-  // Of a function: its number in the records; and what it is, for errors.
+  // The probed function: its number in the records, and its name for errors.
   int64_t number = 0;
   std::string function;
   // Whether the record holds the fifth argument.

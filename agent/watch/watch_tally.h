@@ -32,8 +32,8 @@ class OverlappingStalls {
 
   // Takes the next completed write, in the order of their ends.
   void Take(uint64_t seq, int64_t start_ns, int64_t end_ns);
-  // Moves what has ended to the frame, and adds the interval of a write that is in flight since `open_start_ns` (0:
-  // none is), up to `until_ns`. `next_seq`: the number that the next completed write will get.
+  // Moves what has ended to the frame, and adds the interval of a write that is in flight since `open_start_ns` (0: no
+  // write is), up to `until_ns`. `next_seq`: the number that the next completed write will get.
   void Report(int64_t until_ns, int64_t open_start_ns, uint64_t next_seq, v1::Frame& frame);
 
  private:

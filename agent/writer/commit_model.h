@@ -156,8 +156,8 @@ class CommitModel {
   uint64_t waiting_ = 0;
   uint64_t appended_ = 0;
 
-  // Closed loop: a heap of the clients' next commits, a ring of those in the buffer, and for each client which commit
-  // of a round trip is its next one and how often it has thought.
+  // Closed loop: a heap of the clients' next commits, a ring of those in the buffer, and for each client its next
+  // commit within a round trip and how often it has thought.
   std::vector<Arrival> arrivals_;
   std::vector<Arrival> in_buffer_;
   std::vector<uint8_t> commit_of_client_;

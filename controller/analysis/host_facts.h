@@ -37,7 +37,7 @@ struct HostFacts {
     v1::HostFault fault;
   };
   std::vector<Fault> faults;
-  // Of a watch: what the agent counted beside the operations.
+  // What the agent of a watch counted beside the operations.
   std::optional<v1::WatchDone> watched;
   // From 1; 0: not known.
   uint32_t storage = 0;

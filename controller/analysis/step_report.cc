@@ -287,7 +287,7 @@ void StepReporter::AddInFlight(const StepScope& scope) {
   if (const auto moment = run_.timeline.ToTimeline(scope.host, write->since_ns)) {
     *in_flight.mutable_since() = run_.timeline.ToUtc(moment->local_ns);
   }
-  // Of a watch: see TakeWatchDone.
+  // TakeWatchDone handles those of a watch.
   if (write->age_ns < kLongOpenWriteNs || facts.watched) return;
   NoteBook& book = facts.lost ? run_.loss_reasons : run_.reasons;
   book.Add("in flight",

@@ -100,7 +100,7 @@ struct PlanRun {
   const RunInTurn* turn = nullptr;
   // Lines of figures in place of other progress while it measures, one for each interval of this length; 0: none.
   int64_t interval_ns = 0;
-  // Of a watch: rows of the histogram below the lines of each interval; 0: none.
+  // In a watch: rows of the histogram below the lines of each interval; 0: none.
   uint32_t histogram_rows = 0;
   // Views of the run beside that of the terminal, which shows warnings alone where quiet.
   std::vector<std::shared_ptr<LiveObserver>> views;

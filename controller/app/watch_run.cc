@@ -82,7 +82,7 @@ class WatchRun final : public PlannedRun {
     return places;
   }
 
-  // Whoever runs the command runs the agent that it starts on this machine: one person asks, and allows it.
+  // The command starts the agent on this machine itself: one person asks, and allows it.
   std::vector<std::string> AgentOptions() const override {
     const bool starts_child = plan_.hosts().empty() && &access_.launch.kind(/*hosts_named=*/false) == &kChildLauncher;
     return starts_child ? std::vector<std::string>{"--allow-watch"} : std::vector<std::string>{};

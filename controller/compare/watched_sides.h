@@ -14,7 +14,7 @@ namespace plimsoll {
 bool HasWatch(const std::vector<SideInput>& sides);
 
 // Where some run was watched: gives the steps of all runs the one size that a watch has, mixed. FAILED_PRECONDITION
-// where another run measured several block sizes, of which none is that of the watch. Changes nothing without a watch.
+// where another run measured several block sizes, other than that of the watch. Changes nothing without a watch.
 absl::Status AlignWithWatched(std::vector<SideInput>& sides);
 
 // What to know of a comparison with a watch, as sentences; none without one.

@@ -569,7 +569,7 @@ class PlanMaker {
   const Chosen* busiest_ = nullptr;
   uint64_t block_bytes_ = 0;
   double rate_ = 0;
-  // Of a sweep: all intervals with an average write, as points; and the block sizes.
+  // In a sweep: all intervals with an average write, as points; and the block sizes.
   size_t sized_ = 0;
   std::vector<LoadPoint> points_;
   std::vector<uint64_t> sizes_;

@@ -158,7 +158,7 @@ plimsoll.model = (() => {
       return this.reads && scope ? this.wholeOf(this.reads, scope) : null;
     }
 
-    // The same of any operation with a throughput of its own.
+    // Figures of an operation with a throughput of its own, in the form of the writes'.
     wholeOf(operation, scope) {
       const own = this.figuresOf(operation, scope);
       if (!own || !own.throughput) return null;

@@ -206,7 +206,7 @@ TEST(LiveStats, TheWorstSecondIsThatOfTheHostsThatStillRun) {
     if (start_ns != 0 && record.time_ns() > start_ns + 4'400 * kNsPerMs) break;
     analyzer.Add(record);
   }
-  // Of a host that may go on nobody knows the later seconds.
+  // The later seconds of a host that may go on are not known.
   EXPECT_NE(analyzer.LiveCriteria()[0].value, "0.00 writes/s");
   v1::JournalRecord loss = *lost;
   loss.set_time_ns(start_ns + 4'400 * kNsPerMs);
