@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ class WatchSink final : public WorkSink {
   void OnFrames(v1::FrameBatch frames) override {
     const MutexLock lock(mutex_);
     for (v1::Frame& frame : *frames.mutable_frames()) frames_.push_back(std::move(frame));
+    changed_.NotifyAll();
   }
   void OnStepDone(v1::StepDone done) override {
     const MutexLock lock(mutex_);
@@ -44,6 +46,14 @@ class WatchSink final : public WorkSink {
     const MutexLock lock(mutex_);
     while (!finished_) changed_.Wait(mutex_);
     return done_;
+  }
+  // Until so many operations are in frames, or the step is over.
+  void AwaitOperations(uint64_t number) {
+    const MutexLock lock(mutex_);
+    const auto counted = [](uint64_t sum, const v1::Frame& frame) { return sum + frame.latency().count(); };
+    while (!finished_ && std::accumulate(frames_.begin(), frames_.end(), uint64_t{0}, counted) < number) {
+      changed_.Wait(mutex_);
+    }
   }
   std::vector<v1::Frame> Frames() {
     const MutexLock lock(mutex_);
@@ -262,13 +272,15 @@ TEST_F(WatchStandinTest, SeesTheLogOfAProcessThatItKnewForItsCallsAlone) {
   Standin standin("/bin/bash", temp_.Sub("starts.sh"), temp_.Sub("record"), 0, 0, 0);
   ASSERT_TRUE(standin.Await("ready"));
   // A search for processes may take so long on a busy host that the next one comes seconds later.
-  ArmFor(9);
+  ArmFor(120);
   if (const std::string reason = Prepare(); !reason.empty()) GTEST_SKIP() << reason;
   ASSERT_EQ(prepared_.watch().writers(0).processes_size(), 1);
   Start();
   standin.Continue();
+  sink_.AwaitOperations(10);
+  work_->Stop("seen");
   const v1::StepDone done = sink_.AwaitDone();
-  EXPECT_GT(done.writers(0).writes(), 10U);
+  EXPECT_GE(done.writers(0).writes(), 10U);
   EXPECT_THAT(done.watch().found_late(), Contains(EndsWith("(bash) was found during the watch to write the log")));
 }
 
