@@ -114,7 +114,7 @@ class Files(AttacksTest):
             link.symlink_to(target)
             precious = [one for one in (plain, self.stranger) if one.exists()]
             self.attempt(link, never, r"symbolic link", *precious)
-            self.attempt_creation(link, r"symbolic link", *precious)
+            self.attempt_creation(link, r"exists, and --create of this agent did not make it; remove it, or name another file", *precious)
             link.unlink()
         self.assertFalse((self.dir / "missing").exists())
 
