@@ -48,8 +48,8 @@ class OverlappingStalls {
 //
 // Writes of a watched writer may overlap, because several threads write. All of them count in the figures, in the order
 // of their ends. A frame's between_ns is the sum of each write's start less the end of the one before, negative where
-// they overlap; over all frames it still adds up to the time that passed. Traces need starts that do not go back: those
-// of a frame are sorted, and a write that started before the last one of an earlier block is left out
+// they overlap; over all frames it still adds up to the time that passed. Traces need starts that do not go back: the
+// class sorts the writes of a frame, and leaves out a write that started before the last one of an earlier block
 // (untraced_writes). Not thread-safe.
 class WatchTally {
  public:

@@ -50,7 +50,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
   while (got < sizeof(at_ns)) {
     const ssize_t count = read(gate, reinterpret_cast<char*>(&at_ns) + got, sizeof(at_ns) - got);
     if (count < 0 && errno == EINTR) continue;
-    // Whoever would have released it is gone.
+    // The controller ended without releasing it.
     if (count <= 0) _exit(kCannotExecute);
     got += static_cast<size_t>(count);
   }

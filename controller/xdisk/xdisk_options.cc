@@ -106,7 +106,7 @@ absl::Status UnexpectedArgument(const std::vector<std::string>& words, size_t pl
   return Wrong(absl::StrCat("unexpected argument ", Quoted(word), hint));
 }
 
-// Whether the word behind the option is its value, if none is attached to it.
+// Whether the option takes the word behind it as its value if it has no attached one.
 bool TakesNextWord(const XdiskOption& option) {
   return option.type != nullptr && !option.digit;
 }

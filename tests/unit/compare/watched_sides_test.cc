@@ -23,7 +23,7 @@ v1::Report OneSize(double slower, uint64_t seed) {
   return report;
 }
 
-// The same writes, as a watch has them.
+// The report of a watch that saw the writes of this one.
 v1::Report WatchedOf(v1::Report report) {
   report.mutable_plan()->clear_workload();
   report.mutable_plan()->clear_block_size_bytes();
