@@ -182,7 +182,7 @@ absl::Status WatchTargets::AddProcess(WatchedLog& log, uint32_t pid, bool writes
   if (writes) PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, syscalls_));
   WatchedLog::Process& added = log.processes.emplace_back(
       WatchedLog::Process{*std::move(process), writes, !held_program.empty(), false, 0, {}, {}});
-  const absl::Status functions =
+  absl::Status functions =
       AddFunctions(log, added, held_program.empty() ? ReadMappedFiles(pid) : FindNeededFiles(held_program, pid));
   if (!functions.ok()) {
     rings_->Detach(pid);

@@ -40,7 +40,7 @@ std::string WhyNot(const v1::FileDescription& file, const v1::TestPlan& plan, bo
   if (plan.workload().create()) return file.create_error();
   const bool writes = WritesFiles(plan);
   const bool needs_overwrite = writes && !plan.workload().overwrite() && !file.kept();
-  const std::string overwritten =
+  std::string overwritten =
       absl::StrCat(file.path(), " would be overwritten: pass --overwrite if its contents may be lost");
   // Without --overwrite a started agent may use kept files alone: its own message would name an option of the agent.
   if (started && needs_overwrite && HasCode(file, absl::StatusCode::kPermissionDenied)) return overwritten;
