@@ -57,7 +57,7 @@ int WatchMain(WatchFlags& flags, CommandLine& line) {
   std::unique_ptr<HeldProgram> program;
   absl::StatusOr<v1::TestPlan> plan =
       LoadRunPlan(flags.plan_file, RunKind::kWatch, [&](v1::TestPlan& read) -> absl::Status {
-        const absl::Status applied = flags.plan->ApplyTo(read);
+        absl::Status applied = flags.plan->ApplyTo(read);
         if (!applied.ok() || flags.program.empty()) return applied;
         if (const std::string why = ProgramProblem(read, *access); !why.empty()) {
           return absl::InvalidArgumentError(why);

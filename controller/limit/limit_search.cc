@@ -385,8 +385,10 @@ std::optional<LimitStep> LimitSearch::NewCurvePoint() const {
   };
   if (over_clients()) {
     const double most = std::min(options_.most_load, bounds().exceeds.value_or(INFINITY));
-    for (double clients = 1; clients <= most; clients = std::ceil(clients * kClientsRatio)) {
+    double clients = 1;
+    while (clients <= most) {
       if (!measured(clients, kNearShare * clients)) return CurveStep(clients);
+      clients = std::ceil(clients * kClientsRatio);
     }
     return std::nullopt;
   }

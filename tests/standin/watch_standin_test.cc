@@ -72,7 +72,7 @@ class WatchStandinTest : public ::testing::Test {
  protected:
   // Memory, which takes 20,000 synchronous writes a second.
   static std::string MakeLogDirectory(const TempDirectory& temp) {
-    const std::string path = "/dev/shm/" + std::filesystem::path(temp.path()).filename().string();
+    std::string path = "/dev/shm/" + std::filesystem::path(temp.path()).filename().string();
     std::error_code error;
     if (std::filesystem::create_directories(path + "/log/active", error)) return path;
     return temp.MakeDirectory("");
