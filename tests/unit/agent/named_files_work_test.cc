@@ -234,6 +234,7 @@ TEST_F(NamedFilesWorkTest, OverwritesThePartOfAFileThatThePlanUses) {
   workload().set_dir(elsewhere_.path());
   workload().set_overwrite(true);
   workload().set_one_pass(true);
+  step().set_duration_ns(kHour);
   SetFiles({path});
   CreateAndPrepare();
   EXPECT_EQ(ReadText(path), std::string(64 * kBlock, 'u')) << "nothing is filled";
