@@ -86,20 +86,20 @@ inline constexpr uint32_t kSyncOperation = 2;
 // LogStep.read_percent of a step that only reads, and the name of the read.
 inline constexpr uint32_t kOnlyReads = 100;
 inline constexpr char kReadName[] = "read";
-// Name of a simulated client's commit.
+// Name of a simulated client's commit, and of that of a recorded write that is played.
 inline constexpr char kCommitName[] = "commit";
 // Operations that a step has at most.
 inline constexpr uint32_t kMaxOperations = 32;
 
 // Lists the operations that the step measures: its writes, with `parts` the two parts of each, its reads, and with
-// group commit its clients' commits.
+// group commit its clients' commits or those of the recorded writes.
 void SetOperations(bool parts, v1::LogStep& step);
 // Place of the read in the step's list of operations; nothing if it has none.
 std::optional<uint32_t> ReadOperationOf(const v1::LogStep& step);
 // Whether the operation at that place of the step's list counts beside the writes: a call of a watched program, or a
 // simulated client's commit.
 bool IsCall(const v1::LogStep& step, uint32_t operation);
-// Place of the simulated clients' commits in the step's list of operations; nothing if it has none.
+// Place of the commits in the step's list of operations; nothing if it has none.
 std::optional<uint32_t> CommitOperationOf(const v1::LogStep& step);
 // Number of operations of the step that this version knows: all up to the first one that it does not know. At least 1.
 uint32_t KnownOperations(const v1::LogStep& step);

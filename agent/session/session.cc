@@ -396,10 +396,12 @@ absl::Status Session::Serve() {
       PLIMSOLL_RETURN_IF_ERROR(FillWork(*work));
     } else if (!prepared_.has_value() && message.has_look()) {
       PLIMSOLL_RETURN_IF_ERROR(ReportPlace(*work, message.look()));
+    } else if (!prepared_.has_value() && message.has_pattern_chunk()) {
+      PLIMSOLL_RETURN_IF_ERROR(TakeChunk(*work, message.pattern_chunk()));
     } else if (!prepared_.has_value() && message.has_stop()) {
       return absl::CancelledError("stopped while preparing");
     } else if (!prepared_.has_value() && message.has_arm()) {
-      return absl::FailedPreconditionError("nothing is filled yet: expected Look, Fill, Stop or Release");
+      return absl::FailedPreconditionError("nothing is filled yet: expected Look, PatternChunk, Fill, Stop or Release");
     } else if (message.has_arm()) {
       PLIMSOLL_RETURN_IF_ERROR(ArmWork(*work, message.arm()));
     } else if (message.has_stop()) {
@@ -526,6 +528,13 @@ absl::Status Session::ReportPlace(Work& work, const v1::Look& look) {
   PLIMSOLL_ASSIGN_OR_RETURN(*message.mutable_placed(), work.Look(look));
   message.mutable_placed()->set_round(look.round());
   Send(std::move(message));
+  return absl::OkStatus();
+}
+
+absl::Status Session::TakeChunk(Work& work, const v1::PatternChunk& chunk) {
+  PLIMSOLL_RETURN_IF_ERROR(work.Take(chunk));
+  MutexLock lock(mutex_);
+  ++phases_;
   return absl::OkStatus();
 }
 

@@ -174,6 +174,8 @@ class Session final : public WorkSink {
   absl::Status PrepareWork(const v1::Prepare& prepare);
   // Reports what the work sees of the run's other hosts and of the free space.
   absl::Status ReportPlace(Work& work, const v1::Look& look);
+  // Gives the work a part of the recording that it plays.
+  absl::Status TakeChunk(Work& work, const v1::PatternChunk& chunk);
   // Fills, and reports that it is prepared; once.
   absl::Status FillWork(Work& work);
   // Arms the work, if it runs in steps and the step fits within the rest of --max-duration.

@@ -9,12 +9,15 @@
 namespace plimsoll {
 namespace {
 
-// Layout of the records of raw_syscalls, which TraceFs::CheckField confirms: common fields, then these.
+// Layout of the records of raw_syscalls, which TraceFs::CheckField confirms: common fields, the thread among them, then
+// the others. Those of probed functions have the same common fields.
+constexpr size_t kThreadOffset = 4;
 constexpr size_t kNumberOffset = 8;
 constexpr size_t kValuesOffset = 16;
 
-// At the end of every record that is not a sample: thread, time and event (sample_id_all).
-constexpr size_t kTrailerBytes = 24;
+// At the end of every record that is not a sample: time and event (sample_id_all), behind the thread where samples have
+// it.
+constexpr size_t kTrailerBytes = 16;
 
 // Takes values from the front of a record.
 class RecordReader {
@@ -40,30 +43,21 @@ class RecordReader {
   std::span<const uint8_t> bytes_;
 };
 
-struct RecordTrailer {
-  uint32_t pid = 0;
-  uint32_t tid = 0;
-  int64_t time_ns = 0;
-  uint64_t id = 0;
-};
-
-std::optional<RecordTrailer> TrailerOf(std::span<const uint8_t> body) {
+std::optional<int64_t> TrailerTime(std::span<const uint8_t> body) {
   if (body.size() < kTrailerBytes) return std::nullopt;
-  RecordReader reader(body.last(kTrailerBytes));
-  RecordTrailer trailer;
-  trailer.pid = *reader.Take<uint32_t>();
-  trailer.tid = *reader.Take<uint32_t>();
-  trailer.time_ns = static_cast<int64_t>(*reader.Take<uint64_t>());
-  trailer.id = *reader.Take<uint64_t>();
-  return trailer;
+  return RecordReader(body.last(kTrailerBytes)).Take<int64_t>();
 }
 
-// Reads what follows the head of a sample. False where it is malformed.
-bool ReadRaw(RecordReader& reader, PerfRecord& record) {
+// The tracepoint's own fields, which a sample ends with; nothing where it is malformed.
+std::optional<std::span<const uint8_t>> TakeRaw(RecordReader& reader) {
   const auto size = reader.Take<uint32_t>();
   const auto raw = size ? reader.TakeBytes(*size) : std::nullopt;
-  if (!raw || raw->size() < kNumberOffset) return false;
-  RecordReader fields(raw->subspan(kNumberOffset));
+  return raw && raw->size() >= kNumberOffset ? raw : std::nullopt;
+}
+
+// Reads the fields of raw_syscalls. False where they are malformed.
+bool ReadSyscall(std::span<const uint8_t> raw, PerfRecord& record) {
+  RecordReader fields(raw.subspan(kNumberOffset));
   const auto number = fields.Take<int64_t>();
   if (!number) return false;
   record.number = *number;
@@ -85,23 +79,21 @@ bool IsCall(PerfRecord::Kind kind) {
   return kind == PerfRecord::Kind::kCallEnter || kind == PerfRecord::Kind::kCallReturn;
 }
 
-// Reads a record of a probed function: the place of the probe, then what its definition adds (FunctionProbes).
-bool ReadFunctionRaw(RecordReader& reader, const PerfEventInfo& info, PerfRecord& record) {
+// Reads the fields of a probed function: the place of the probe, then what its definition adds (FunctionProbes).
+bool ReadFunction(std::span<const uint8_t> raw, const PerfEventInfo& info, PerfRecord& record) {
   record.number = info.number;
-  const auto size = reader.Take<uint32_t>();
-  const auto raw = size ? reader.TakeBytes(*size) : std::nullopt;
-  if (!raw) return false;
   if (!info.has_argument) return true;
-  if (raw->size() < kValuesOffset) return false;
-  const auto argument = RecordReader(raw->subspan(kValuesOffset)).Take<uint64_t>();
+  if (raw.size() < kValuesOffset) return false;
+  const auto argument = RecordReader(raw.subspan(kValuesOffset)).Take<uint64_t>();
   record.args[0] = argument.value_or(0);
   return argument.has_value();
 }
 
 }  // namespace
 
-uint64_t PerfSampleType() {
-  return PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+uint64_t PerfSampleType(ThreadField thread) {
+  const uint64_t fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+  return thread == ThreadField::kOfSample ? fields | PERF_SAMPLE_TID : fields;
 }
 
 void PerfRecordParser::Parse(std::span<const uint8_t> bytes, std::vector<PerfRecord>& records) {
@@ -119,8 +111,8 @@ void PerfRecordParser::Parse(std::span<const uint8_t> bytes, std::vector<PerfRec
       ParseLost(body, records);
     } else if (header.type == PERF_RECORD_COMM && (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0) {
       ParseExec(body, records);
-    } else if (const auto trailer = TrailerOf(body)) {
-      last_time_ns_ = std::max(last_time_ns_, trailer->time_ns);
+    } else if (const auto time_ns = TrailerTime(body)) {
+      last_time_ns_ = std::max(last_time_ns_, *time_ns);
     }
     bytes = bytes.subspan(header.size);
   }
@@ -129,26 +121,34 @@ void PerfRecordParser::Parse(std::span<const uint8_t> bytes, std::vector<PerfRec
 void PerfRecordParser::ParseSample(std::span<const uint8_t> body, std::vector<PerfRecord>& records) {
   RecordReader reader(body);
   const auto id = reader.Take<uint64_t>();
-  const auto pid = reader.Take<uint32_t>();
-  const auto tid = reader.Take<uint32_t>();
+  PerfRecord record;
+  bool whole = id.has_value();
+  if (thread_ == ThreadField::kOfSample) {
+    const auto pid = reader.Take<uint32_t>();
+    const auto tid = reader.Take<uint32_t>();
+    whole = whole && pid && tid;
+    record.pid = pid.value_or(0);
+    record.tid = tid.value_or(0);
+  }
   const auto time = reader.Take<uint64_t>();
-  if (!id || !pid || !tid || !time) {
+  if (!whole || !time) {
     ++lost_;
     return;
   }
-  last_time_ns_ = std::max(last_time_ns_, static_cast<int64_t>(*time));
+  record.time_ns = static_cast<int64_t>(*time);
+  last_time_ns_ = std::max(last_time_ns_, record.time_ns);
   const PerfEventInfo* const info = info_of_(*id);
   if (info == nullptr) return;
-  PerfRecord record;
   record.kind = info->kind;
-  record.time_ns = static_cast<int64_t>(*time);
-  record.pid = *pid;
-  record.tid = *tid;
   record.owner = info->owner;
-  const bool whole = IsCall(info->kind) ? ReadFunctionRaw(reader, *info, record) : ReadRaw(reader, record);
-  if (!whole) {
+  const auto raw = TakeRaw(reader);
+  if (!raw || !(IsCall(info->kind) ? ReadFunction(*raw, *info, record) : ReadSyscall(*raw, record))) {
     ++lost_;
     return;
+  }
+  if (thread_ == ThreadField::kOfTracepoint) {
+    record.pid = info->pid;
+    record.tid = *RecordReader(raw->subspan(kThreadOffset)).Take<uint32_t>();
   }
   records.push_back(record);
 }
@@ -157,8 +157,8 @@ void PerfRecordParser::ParseLost(std::span<const uint8_t> body, std::vector<Perf
   RecordReader reader(body);
   const auto id = reader.Take<uint64_t>();
   const auto count = reader.Take<uint64_t>();
-  const auto trailer = TrailerOf(body);
-  if (!id || !count || !trailer) {
+  const auto time_ns = TrailerTime(body);
+  if (!id || !count || !time_ns) {
     ++lost_;
     return;
   }
@@ -168,7 +168,7 @@ void PerfRecordParser::ParseLost(std::span<const uint8_t> body, std::vector<Perf
   begin.time_ns = last_time_ns_;
   PerfRecord end;
   end.kind = PerfRecord::Kind::kGapEnd;
-  end.time_ns = std::max(trailer->time_ns, last_time_ns_);
+  end.time_ns = std::max(*time_ns, last_time_ns_);
   last_time_ns_ = end.time_ns;
   records.push_back(begin);
   records.push_back(end);
@@ -178,12 +178,12 @@ void PerfRecordParser::ParseExec(std::span<const uint8_t> body, std::vector<Perf
   RecordReader reader(body);
   const auto pid = reader.Take<uint32_t>();
   const auto tid = reader.Take<uint32_t>();
-  const auto trailer = TrailerOf(body);
-  if (!pid || !tid || !trailer) return;
-  last_time_ns_ = std::max(last_time_ns_, trailer->time_ns);
+  const auto time_ns = TrailerTime(body);
+  if (!pid || !tid || !time_ns) return;
+  last_time_ns_ = std::max(last_time_ns_, *time_ns);
   PerfRecord record;
   record.kind = PerfRecord::Kind::kExec;
-  record.time_ns = trailer->time_ns;
+  record.time_ns = *time_ns;
   record.pid = *pid;
   record.tid = *tid;
   records.push_back(record);

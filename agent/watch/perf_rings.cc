@@ -58,16 +58,39 @@ bool HasCapability(unsigned capability) {
 }
 
 // The clock and what else all events of a ring must share.
-perf_event_attr CommonAttr() {
+perf_event_attr CommonAttr(ThreadField thread) {
   perf_event_attr attr{};
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.sample_id_all = 1;
-  attr.sample_type = PerfSampleType();
+  attr.sample_type = PerfSampleType(thread);
   attr.watermark = 1;
   // The agent looks every few milliseconds: a wake-up would cost the watched process an interrupt.
   attr.wakeup_watermark = UINT32_MAX;
   return attr;
+}
+
+// An event that counts nothing. It belongs to the agent's own thread, so that it needs no privilege, and outlives what
+// is watched.
+void MakeDummy(perf_event_attr& attr) {
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;
+}
+
+bool InheritsThreadsAlone() {
+  perf_event_attr attr{};
+  MakeDummy(attr);
+  attr.inherit = 1;
+  attr.inherit_thread = 1;
+  return UniqueFd(OpenPerfEvent(attr, 0, -1)).valid();
+}
+
+// Whether numbers of threads mean the same to the agent as to the kernel: it is in the initial PID namespace, whose
+// inode is fixed (PID_NS_INIT_INO).
+bool InInitialPidNamespace() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
 }
 
 std::vector<uint32_t> ThreadsOf(uint32_t pid) {
@@ -85,14 +108,13 @@ std::vector<uint32_t> ThreadsOf(uint32_t pid) {
 
 // The memory that kernel and agent share for one CPU, and the event that owns it.
 struct PerfRings::Ring {
-  Ring(int cpu_number, UniqueFd event, void* mapped, size_t data_bytes,
-       std::function<const PerfEventInfo*(uint64_t)> info_of)
+  Ring(int cpu_number, UniqueFd event, void* mapped, size_t data_bytes, PerfRecordParser record_parser)
       : cpu(cpu_number),
         fd(std::move(event)),
         page(static_cast<perf_event_mmap_page*>(mapped)),
         data(static_cast<const uint8_t*>(mapped) + sysconf(_SC_PAGESIZE)),
         bytes(data_bytes),
-        parser(std::move(info_of)) {}
+        parser(std::move(record_parser)) {}
   ~Ring() { munmap(page, bytes + static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -172,14 +194,16 @@ absl::StatusOr<std::unique_ptr<PerfRings>> PerfRings::Create() {
   return rings;
 }
 
+PerfRings::PerfRings()
+    : inherits_threads_alone_(InheritsThreadsAlone()),
+      thread_field_(inherits_threads_alone_ && InInitialPidNamespace() ? ThreadField::kOfTracepoint
+                                                                       : ThreadField::kOfSample) {}
+
 PerfRings::~PerfRings() = default;
 
 absl::Status PerfRings::AddRing(int cpu, size_t bytes) {
-  // Counts nothing. It belongs to the agent's own thread, so that it needs no privilege, and outlives what is watched.
-  perf_event_attr attr = CommonAttr();
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.exclude_kernel = 1;
+  perf_event_attr attr = CommonAttr(thread_field_);
+  MakeDummy(attr);
   UniqueFd fd(OpenPerfEvent(attr, 0, cpu));
   // One that went offline since the list was read has no records.
   if (!fd.valid() && errno == ENODEV) return absl::OkStatus();
@@ -194,29 +218,25 @@ absl::Status PerfRings::AddRing(int cpu, size_t bytes) {
     if (errno == EPERM || errno == ENOMEM) return absl::ResourceExhaustedError(reason);
     return absl::InternalError(reason);
   }
-  rings_.push_back(std::make_unique<Ring>(cpu, std::move(fd), mapped, bytes, [this](uint64_t id) {
+  PerfRecordParser parser(thread_field_, [this](uint64_t id) {
     const auto found = infos_.find(id);
     return found == infos_.end() ? nullptr : &found->second;
-  }));
+  });
+  rings_.push_back(std::make_unique<Ring>(cpu, std::move(fd), mapped, bytes, std::move(parser)));
   return absl::OkStatus();
 }
 
 absl::Status PerfRings::OpenEvent(const PerfEventSpec& spec, uint32_t pid, uint32_t tid, const Ring& ring) {
-  const PerfEventInfo info{spec.kind, tid, spec.number, spec.has_argument};
-  perf_event_attr attr = CommonAttr();
+  const PerfEventInfo info{spec.kind, pid, tid, spec.number, spec.has_argument};
+  perf_event_attr attr = CommonAttr(thread_field_);
   attr.type = PERF_TYPE_TRACEPOINT;
   attr.config = spec.config;
   attr.sample_period = 1;
   attr.disabled = enabled_ ? 0 : 1;
   attr.inherit = 1;
-  attr.inherit_thread = 1;
+  attr.inherit_thread = inherits_threads_alone_ ? 1 : 0;
   if (spec.reports_exec) attr.comm = attr.comm_exec = 1;
   UniqueFd fd(OpenPerfEvent(attr, static_cast<int>(tid), ring.cpu));
-  if (!fd.valid() && errno == EINVAL) {
-    // Before Linux 5.13 processes that it starts inherit events as well; their records are passed over.
-    attr.inherit_thread = 0;
-    fd = UniqueFd(OpenPerfEvent(attr, static_cast<int>(tid), ring.cpu));
-  }
   if (!fd.valid() && errno == ENODEV) return absl::OkStatus();
   if (!fd.valid()) {
     return PerfError(

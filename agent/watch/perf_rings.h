@@ -77,10 +77,14 @@ class PerfRings {
     uint32_t tid = 0;
   };
 
-  PerfRings() = default;
+  PerfRings();
   absl::Status AddRing(int cpu, size_t bytes);
   absl::Status OpenEvent(const PerfEventSpec& spec, uint32_t pid, uint32_t tid, const Ring& ring);
 
+  // Whether threads alone inherit events. Before Linux 5.13 processes that a thread starts do, too: their records are
+  // passed over.
+  const bool inherits_threads_alone_;
+  const ThreadField thread_field_;
   std::string cpus_;
   std::vector<std::unique_ptr<Ring>> rings_;
   std::vector<Event> events_;

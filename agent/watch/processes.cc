@@ -278,6 +278,15 @@ bool HasLogToWrite(uint32_t pid, LogDirectory& log) {
   return writes;
 }
 
+bool HasSubmissionThread(uint32_t pid) {
+  std::error_code error;
+  for (files::directory_iterator task(ProcessPath(pid, "task"), error); !error && task != files::directory_iterator();
+       task.increment(error)) {
+    if (absl::StartsWith(ReadTextLine(task->path().string() + "/comm"), "iou-sqp-")) return true;
+  }
+  return false;
+}
+
 std::vector<uint32_t> FindHolders(LogDirectory& log, size_t& hidden) {
   std::vector<uint32_t> holders;
   ForEachProcess([&](uint32_t pid) {

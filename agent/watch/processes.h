@@ -91,6 +91,10 @@ std::vector<std::string> ReadOpenFlags(uint32_t pid, LogDirectory& log);
 // Whether it has a file of the log open to write.
 bool HasLogToWrite(uint32_t pid, LogDirectory& log);
 
+// Whether a thread of the kernel submits I/O for the process from a ring of io_uring (IORING_SETUP_SQPOLL), so that no
+// system call shows it. Not seen before Linux 5.12.
+bool HasSubmissionThread(uint32_t pid);
+
 // The processes of this host that have a file of the log open. `hidden` counts the processes that could not be looked
 // at.
 std::vector<uint32_t> FindHolders(LogDirectory& log, size_t& hidden);

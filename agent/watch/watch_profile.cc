@@ -10,7 +10,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr uint64_t kLogPageBytes = 4'096;
+constexpr uint64_t kAssumedPageBytes = 4'096;
 // Sizes that are counted one by one, and those that are shown.
 constexpr size_t kMostCountedSizes = 4'096;
 constexpr size_t kMostShownSizes = 64;
@@ -25,7 +25,7 @@ void ProfileTally::Take(const Write& write) {
     if (!log.path.empty()) ++extent_changes_;
     log = {write.path, std::nullopt};
   }
-  const bool aligned = write.bytes % kLogPageBytes == 0 && write.offset_bytes.value_or(0) % kLogPageBytes == 0;
+  const bool aligned = write.bytes % kAssumedPageBytes == 0 && write.offset_bytes.value_or(0) % kAssumedPageBytes == 0;
   if (!aligned) ++unaligned_;
   if (!log.end_bytes || !write.offset_bytes) {
     ++other_;

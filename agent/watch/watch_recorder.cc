@@ -77,6 +77,15 @@ WatchRecorder::WatchRecorder(Context context, uint32_t step, int64_t start_ns)
                                              .trace = context_.setup.trace,
                                              .stall_ns = context_.setup.stall_ns});
   }
+  for (const WatchedLog& log : context_.targets.logs()) {
+    for (const WatchedLog::Process& one : log.processes) {
+      if (one.writes) CountSubmissionThread(one.process.pid());
+    }
+  }
+}
+
+void WatchRecorder::CountSubmissionThread(uint32_t pid) {
+  if (HasSubmissionThread(pid)) counts_.set_async_submissions(counts_.async_submissions() + 1);
 }
 
 int64_t WatchRecorder::LimitNs() const {
@@ -218,6 +227,7 @@ void WatchRecorder::TakeAccess(const CallDescription& description, const Complet
   if (description.effect == CallEffect::kSubmit && call.result > 0) {
     counts_.set_async_submissions(counts_.async_submissions() + static_cast<uint64_t>(call.result));
   }
+  if (description.effect == CallEffect::kMakeRing && call.result >= 0) CountSubmissionThread(call.pid);
   const bool sync = description.effect == CallEffect::kSync;
   if (!sync && !Writes(description.effect)) return;
   if (access.outcome == FileAccess::Outcome::kUnknown) {

@@ -70,6 +70,8 @@ class WatchRecorder {
   void TakeCall(const CompletedCall& call, std::span<const PerfRecord> upcoming);
   void TakeAccess(const CallDescription& description, const CompletedCall& call, std::span<const PerfRecord> upcoming);
   void Count(uint32_t writer, const WatchedOperation& operation);
+  // Counts the submissions of the process that no call shows as one, so that the figures are bounds.
+  void CountSubmissionThread(uint32_t pid);
   // Whether a call that ended then is the step's.
   bool InStep(int64_t end_ns) const;
   void WatchOverlap(const PerfRecord& record);

@@ -12,11 +12,12 @@
 namespace plimsoll {
 namespace {
 
+// In the order in which the kernel compares a call with them: what logs are written with comes first.
 constexpr CallDescription kWatchedCalls[] = {
-    {SYS_write, "write", CallEffect::kWrite},
     {SYS_writev, "writev", CallEffect::kWrite},
     {SYS_pwrite64, "pwrite64", CallEffect::kWriteAt},
     {SYS_pwritev, "pwritev", CallEffect::kWriteAt},
+    {SYS_write, "write", CallEffect::kWrite},
     {SYS_pwritev2, "pwritev2", CallEffect::kWriteAt},
     {SYS_fsync, "fsync", CallEffect::kSync},
     {SYS_fdatasync, "fdatasync", CallEffect::kSync},
@@ -44,6 +45,9 @@ constexpr CallDescription kWatchedCalls[] = {
     {SYS_io_submit, "io_submit", CallEffect::kSubmit},
 #ifdef SYS_io_uring_enter
     {SYS_io_uring_enter, "io_uring_enter", CallEffect::kSubmit},
+#endif
+#ifdef SYS_io_uring_setup
+    {SYS_io_uring_setup, "io_uring_setup", CallEffect::kMakeRing},
 #endif
 };
 

@@ -22,6 +22,7 @@ enum class CallEffect : uint8_t {
   kCloseRange,   // ends several
   kSeek,         // returns the descriptor's new position
   kSubmit,       // io_submit, io_uring_enter: writes that are not measured
+  kMakeRing,     // io_uring_setup: a thread of the kernel may submit what is put into the ring, without a call
 };
 
 struct CallDescription {

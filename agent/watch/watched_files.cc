@@ -92,6 +92,7 @@ FileAccess WatchedFiles::Take(const CompletedCall& call, std::span<const PerfRec
       }
       return {};
     case CallEffect::kSubmit:
+    case CallEffect::kMakeRing:
       return {};
     default:
       break;

@@ -42,6 +42,12 @@ class Work {
   // reports nothing.
   virtual absl::StatusOr<v1::Placed> Look(const v1::Look& /*look*/) { return v1::Placed(); }
 
+  // Takes a part of the recording that the writers play, between Look and Prepare. INVALID_ARGUMENT, naming it, where
+  // the plan does not ask for it.
+  virtual absl::Status Take(const v1::PatternChunk& /*chunk*/) {
+    return absl::InvalidArgumentError("this kind of work plays no recording: it takes no recorded writes");
+  }
+
   // Makes what the work needs (log work: extents, filled by every writer at the same time), or does it all where there
   // is nothing to command later. Blocks. `progress` is called at most some ten times a second with done and total
   // bytes. CANCELLED after Stop, DEADLINE_EXCEEDED when the lease ran out.

@@ -35,6 +35,11 @@ CommitModel::CommitModel(const CommitLoad& load, int64_t start_ns)
   for (uint64_t number = 0; number < kCommitsPerTrip; ++number) {
     record_bytes_[number] = RecordBytes(number, load.message_bytes);
   }
+  if (load_.pattern != nullptr) {
+    appended_writes_.emplace(*load_.pattern, start_ns, load_.load_factor);
+    completed_writes_ = appended_writes_;
+    return;
+  }
   if (load_.rate_per_second > 0) {
     const PoissonArrivals::Key key{load_.key.seed, load_.key.host, load_.key.writer};
     const auto rate_micro = static_cast<uint64_t>(std::llround(load_.rate_per_second * kMicroPerOne));
@@ -65,7 +70,10 @@ int64_t CommitModel::ThinkNs(uint32_t client) {
 }
 
 void CommitModel::Append() {
-  if (IsOpenLoop()) {
+  if (appended_writes_) {
+    appended_bytes_ += appended_writes_->pages() * kLogPageBytes;
+    appended_writes_->Advance();
+  } else if (appended_arrivals_) {
     appended_bytes_ += record_bytes_[(first_commit_ + appended_) % kCommitsPerTrip];
   } else {
     std::pop_heap(arrivals_.begin(), arrivals_.end(), IsLater);
@@ -80,7 +88,8 @@ void CommitModel::Append() {
 
 CommitModel::Commit CommitModel::Front() {
   const uint64_t number = appended_ - waiting_;
-  if (IsOpenLoop()) {
+  if (completed_writes_) return {completed_writes_->moment_ns(), 0, completed_writes_->pages() * kLogPageBytes};
+  if (completed_arrivals_) {
     return {start_ns_ + completed_arrivals_->At(number), 0, record_bytes_[(first_commit_ + number) % kCommitsPerTrip]};
   }
   const Arrival& arrival = in_buffer_[number % load_.clients];
@@ -89,7 +98,9 @@ CommitModel::Commit CommitModel::Front() {
 
 void CommitModel::Complete(int64_t end_ns) {
   const uint64_t number = appended_ - waiting_--;
-  if (!IsOpenLoop()) {
+  if (completed_writes_) {
+    completed_writes_->Advance();
+  } else if (!completed_arrivals_) {
     const uint32_t client = in_buffer_[number % load_.clients].client;
     commit_of_client_[client] = static_cast<uint8_t>((commit_of_client_[client] + 1) % kCommitsPerTrip);
     arrivals_.push_back({end_ns + ThinkNs(client), client});
@@ -116,7 +127,10 @@ CommitModel::Write CommitModel::Begin() {
   const uint64_t most_bytes = (first_page + std::min(load_.buffer_pages, pages_left)) * kLogPageBytes;
   // What the write has no room for stays outside the buffer: in an open loop, the work between two writes is then
   // bounded by the buffer, not by the backlog of a stall, and places in the stream by what was written.
-  while (appended_bytes_ < most_bytes && has_arrived()) Append();
+  const auto has_room = [this, most_bytes] {
+    return appended_bytes_ < most_bytes && (waiting_ == 0 || !load_.one_by_one);
+  };
+  while (has_room() && has_arrived()) Append();
 
   stop_bytes_ = std::min(appended_bytes_, most_bytes);
   const uint64_t full_bytes = stop_bytes_ / kLogPageBytes * kLogPageBytes;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "agent/writer/pattern_cursor.h"
 #include "agent/writer/rate_schedule.h"
+#include "common/load_pattern.h"
 
 namespace plimsoll {
 
@@ -23,9 +26,10 @@ inline constexpr uint64_t kCommitsPerTrip = 3;
 
 // Size of a page of the log and of its buffer: IBM MQ documentation, LogFilePages and LogBufferPages.
 inline constexpr uint64_t kLogPageBytes = 4096;
+static_assert(kLogPageBytes == kPatternPageBytes);
 
-// Load of one writer's log. Its clients take turns at the round trip's three commits, each beginning with one at
-// random.
+// Load of one writer's log: clients, or recorded writes. Clients take turns at the round trip's three commits, each
+// beginning with one at random.
 struct CommitLoad {
   uint32_t clients = 1;
   // Of every message.
@@ -40,6 +44,14 @@ struct CommitLoad {
   uint64_t extent_pages = 0;
   // A partly filled page is written elsewhere before it is overwritten (TripleWrite).
   bool copies_partial_pages = true;
+  // Recorded writes in place of clients, which do not wait for one another; null: clients. Each is one commit of whole
+  // pages, so that no page is written partly filled, and nothing is copied.
+  std::shared_ptr<const LoadPattern> pattern = nullptr;
+  // How many times faster than recorded they arrive; 0: clients.
+  double load_factor = 0;
+  // A write holds one recorded write, or its part in the extent, and never several of them; buffer_pages are then those
+  // of the largest one. Otherwise they gather as commits do.
+  bool one_by_one = false;
   // Equal keys give the same commits.
   struct Key {
     uint32_t seed = 0;
@@ -49,6 +61,8 @@ struct CommitLoad {
   };
   Key key;
   bool operator==(const CommitLoad&) const = default;
+  // Whether recorded writes are played.
+  bool plays() const { return load_factor > 0; }
 };
 
 // The log as a stream of records. One write is outstanding at a time; what arrives meanwhile leaves with the next one.
@@ -59,6 +73,9 @@ struct CommitLoad {
 // copies_partial_pages, a write of one page goes before it, which holds the copy. This is what IBM's own figures show:
 // its log writes 3.99 bytes for each byte logged with one requester, 1.08 with twelve, and 1.000005 with sixty that
 // send 200 KiB (mqio_v1, pages 37 and 38). docs/group-commit.md compares the model with them.
+//
+// Recorded writes arrive at their moments (see PatternCursor), and leave as commits of an open loop do. They are whole
+// pages, so that the rules for partly filled ones have nothing to do.
 //
 // Only the ends of the writes enter: a copy of the model that is fed with the same ends reaches the same state. So the
 // writer runs one copy to know what to write, and the recorder another one to know what each write held and which
@@ -122,10 +139,12 @@ class CommitModel {
     return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.client > b.client;
   }
 
-  bool IsOpenLoop() const { return appended_arrivals_.has_value(); }
+  // Whether commits arrive without waiting for one another.
+  bool IsOpenLoop() const { return appended_arrivals_.has_value() || appended_writes_.has_value(); }
   // When the next commit that is not in the buffer arrives.
   int64_t NextArrivalNs() const {
-    return IsOpenLoop() ? start_ns_ + appended_arrivals_->At(appended_) : arrivals_.front().at_ns;
+    if (appended_writes_) return appended_writes_->moment_ns();
+    return appended_arrivals_ ? start_ns_ + appended_arrivals_->At(appended_) : arrivals_.front().at_ns;
   }
   bool AnyWaits() const { return waiting_ > 0 || NextArrivalNs() < previous_end_ns_; }
   uint64_t BytesOf(uint32_t client) const { return record_bytes_[commit_of_client_[client]]; }
@@ -165,6 +184,9 @@ class CommitModel {
   // Open loop: arrivals are a function of their number. Two copies, each walked in order.
   std::optional<PoissonArrivals> appended_arrivals_;
   std::optional<PoissonArrivals> completed_arrivals_;
+  // Playback: the recorded writes, walked as arrivals are.
+  std::optional<PatternCursor> appended_writes_;
+  std::optional<PatternCursor> completed_writes_;
   uint64_t first_commit_ = 0;
 };
 

@@ -174,17 +174,16 @@ absl::StatusOr<LogPlace> FindNamedFiles(const TargetFiles& targets, WorkSetup& s
     return place;
   }
   auto files = MakeTargetFiles(targets, setup.OnlyReads() ? FileUse::kRead : FileUse::kWrite, workload.overwrite());
-  std::vector<uint64_t> sizes;
   std::map<dev_t, Growth> growth;
   for (const std::string& name : UsedFiles(workload)) {
     PLIMSOLL_ASSIGN_OR_RETURN(const NamedFiles::Held* const held, files->Hold(name));
     PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t used_bytes, UsedBytes(name, held->size_bytes, workload));
     PLIMSOLL_RETURN_IF_ERROR(CheckAllocated(name, *held, used_bytes, setup, growth));
-    sizes.push_back(used_bytes);
+    place.file_bytes.push_back(used_bytes);
     AddOnce(held->block_device ? name : DirectoryOfPath(name), place.counted);
   }
   PLIMSOLL_ASSIGN_OR_RETURN(place.growing, CheckGrowth(std::move(growth), workload));
-  PLIMSOLL_RETURN_IF_ERROR(setup.Divide(sizes));
+  PLIMSOLL_RETURN_IF_ERROR(setup.Divide(place.file_bytes));
   place.ops = std::move(files);
   return place;
 }

@@ -1,6 +1,7 @@
 // Where the writers of a host write: the run's directory in each of the plan's, or the files that the plan names.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,6 +26,8 @@ struct LogPlace {
   std::unique_ptr<FileOps> ops;
   // Directories and block devices whose kernel counters are the place's.
   std::vector<std::string> counted;
+  // Of files that exist: the bytes of each that the plan uses, in the plan's order.
+  std::vector<uint64_t> file_bytes = {};
   // File systems of which the measured writes take space.
   std::vector<WatchedSpace> growing;
   // Hosts of the run that were seen there. Only the session's thread uses it.

@@ -1,13 +1,9 @@
 #include "agent/writer/log_work.h"
 
-#include <sys/prctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <exception>
 #include <iterator>
-#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,7 +13,6 @@
 #include "agent/writer/file_env.h"
 #include "agent/writer/step_recorder.h"
 #include "agent/writer/worker_threads.h"
-#include "agent/writer/write_loop.h"
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -25,101 +20,9 @@
 namespace plimsoll {
 namespace {
 
-// What a sleeping thread needs to be running again, on an idle machine; spinning for that long before the start takes
-// the wake-up out of the start skew.
-constexpr int64_t kSpinNs = 80'000;
-
 constexpr std::chrono::milliseconds kProgressEvery{100};
 
 }  // namespace
-
-Writer::Writer(uint32_t qm, Surroundings around)
-    : around_(std::move(around)), files_(around_.setup.FilesOf(qm), around_.ops), qm_(qm) {}
-
-Writer::~Writer() {
-  Join();
-}
-
-void Writer::Start() {
-  thread_ = StartThread(absl::StrCat("qm", qm_), [this] { Run(); });
-}
-
-void Writer::Join() {
-  if (thread_.joinable()) thread_.join();
-  files_.Close();
-}
-
-absl::Status Writer::Fill() {
-  const WorkSetup& setup = around_.setup;
-  const LogFilesOptions options = setup.FilesOf(qm_);
-  std::vector<uint64_t> sizes = options.block_bytes;
-  for (const uint64_t bytes : LogFiles::ChunkSizes(options)) sizes.push_back(bytes);
-  const BlockSource::Identity identity{setup.run_token, setup.host_index, qm_};
-  try {
-    source_ = std::make_unique<BlockSource>(identity, sizes);
-    if (setup.AnyReads()) source_->MakeReadBuffer();
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory for the blocks of qm", qm_));
-  }
-  // Shown like a measured write's, so that a filling that hangs is seen.
-  const absl::Status filled = files_.Prepare(
-      *source_,
-      [this] {
-        state_.mark.store(MonotonicNowNs(), std::memory_order_relaxed);
-        return around_.before_piece();
-      },
-      [this](uint64_t bytes) {
-        filled_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-        around_.after_piece(bytes);
-      });
-  state_.mark.store(WriterState::kIdle, std::memory_order_relaxed);
-  return filled;
-}
-
-void Writer::Run() {
-  tid_.store(gettid(), std::memory_order_release);
-  // The kernel may delay a timer by the slack, 50 us by default.
-  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  const absl::Status filled = Fill();
-  preparing_.store(false, std::memory_order_relaxed);
-  around_.prepared(filled);
-  if (!filled.ok()) return;
-
-  std::vector<int> fds;
-  fds.reserve(files_.size());
-  for (uint32_t extent = 0; extent < files_.size(); ++extent) fds.push_back(files_.fd(extent));
-  CpuPin pin;
-  FileEnv env(fds, &pin, files_.base_bytes(), SyncCallOf(around_.setup.workload.sync()));
-  uint64_t arming = 0;
-  const uint64_t cpu = FirstCpuOf(static_cast<uint64_t>(getpid()), around_.setup.workload.qm()) + qm_ - 1;
-  if (around_.pin) pin.Hold(cpu);
-  while (const std::optional<StartGate::Start> start = around_.gate.AwaitStart(arming, 0, around_.spin ? kSpinNs : 0)) {
-    arming = start->arming;
-    if (!around_.setup.Writes(start->step, qm_)) continue;
-    WriteLoopParams loop = around_.setup.LoopOf(start->step, start->start_ns, qm_);
-    loop.read_buffer = source_->read_buffer();
-    RunWriteLoop(loop, around_.control, *source_, state_, env);
-    if (around_.pin) pin.Hold(cpu);
-  }
-}
-
-absl::Status Writer::Describe(const WriteFailure& failure) const {
-  const std::string& path = files_.path(failure.extent);
-  const uint64_t offset_bytes = files_.base_bytes() + failure.offset_bytes;
-  using Kind = WriteFailure::Kind;
-  if (failure.kind == Kind::kShortWrite || failure.kind == Kind::kShortRead) {
-    return absl::DataLossError(absl::StrCat(failure.kind == Kind::kShortRead ? "preadv2 " : "pwritev2 ", path,
-                                            failure.kind == Kind::kShortRead ? ": short read" : ": short write",
-                                            " at offset ", offset_bytes, ": ", failure.done_bytes, " of ",
-                                            failure.asked_bytes, " bytes"));
-  }
-  const std::string call = failure.kind == Kind::kSync   ? SyncCallName(SyncCallOf(around_.setup.workload.sync()))
-                           : failure.kind == Kind::kRead ? "preadv2"
-                                                         : "pwritev2";
-  const absl::Status status = PosixError(call, path, failure.error_number);
-  return absl::Status(status.code(), absl::StrCat(std::string(status.message()), ", ", failure.asked_bytes,
-                                                  " bytes at offset ", offset_bytes));
-}
 
 absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& plan, const Sandbox& sandbox,
                                                          const TargetFiles& targets,
@@ -127,7 +30,8 @@ absl::StatusOr<std::unique_ptr<LogWork>> LogWork::Create(const v1::HostPlan& pla
                                                          WorkSink& sink) {
   PLIMSOLL_ASSIGN_OR_RETURN(WorkSetup setup, MakeWorkSetup(plan));
   PLIMSOLL_ASSIGN_OR_RETURN(std::vector<LogPlace> places, MakeLogPlaces(sandbox, targets, setup));
-  return std::unique_ptr<LogWork>(new LogWork(std::move(setup), std::move(places), lease_deadline_ns, sink));
+  return std::unique_ptr<LogWork>(
+      new LogWork(std::move(setup), PatternIntake(plan.log().pattern()), std::move(places), lease_deadline_ns, sink));
 }
 
 WorkKind LogWork::Kind(const Sandbox& sandbox, const TargetFiles& targets) {
@@ -138,14 +42,22 @@ WorkKind LogWork::Kind(const Sandbox& sandbox, const TargetFiles& targets) {
           }};
 }
 
-LogWork::LogWork(WorkSetup setup, std::vector<LogPlace> places, const std::atomic<int64_t>& lease_deadline_ns,
-                 WorkSink& sink)
-    : setup_(std::move(setup)), places_(std::move(places)), sink_(sink), control_(lease_deadline_ns) {}
+LogWork::LogWork(WorkSetup setup, PatternIntake intake, std::vector<LogPlace> places,
+                 const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink)
+    : setup_(std::move(setup)),
+      intake_(std::move(intake)),
+      places_(std::move(places)),
+      sink_(sink),
+      control_(lease_deadline_ns) {}
 
 LogWork::~LogWork() {
   Stop("the session ended");
   WaitIdle(StopControl::kNever);
   EndThreads().IgnoreError();
+}
+
+absl::Status LogWork::Take(const v1::PatternChunk& chunk) {
+  return intake_.Take(chunk);
 }
 
 absl::StatusOr<v1::Prepared> LogWork::Prepare(const std::function<void(uint64_t, uint64_t)>& progress) {
@@ -154,7 +66,8 @@ absl::StatusOr<v1::Prepared> LogWork::Prepare(const std::function<void(uint64_t,
     if (phase_ != Phase::kNew) return absl::FailedPreconditionError("prepared already");
     phase_ = Phase::kPreparing;
   }
-  absl::Status status = AwaitFilled(StartWriters(), progress);
+  absl::Status status = TakeStreams();
+  if (status.ok()) status = AwaitFilled(StartWriters(), progress);
   if (status.ok()) status = AgreeOnDirect();
   if (status.ok()) status = StartRecorder();
   absl::StatusOr<v1::Prepared> prepared = status.ok() ? DescribePrepared() : status;
@@ -162,6 +75,11 @@ absl::StatusOr<v1::Prepared> LogWork::Prepare(const std::function<void(uint64_t,
   phase_ = prepared.ok() ? Phase::kReady : Phase::kEnded;
   changed_.NotifyAll();
   return prepared;
+}
+
+absl::Status LogWork::TakeStreams() {
+  PLIMSOLL_ASSIGN_OR_RETURN(setup_.streams, intake_.Finish());
+  return absl::OkStatus();
 }
 
 uint32_t LogWork::StartWriters() {
@@ -339,6 +257,7 @@ absl::StatusOr<v1::Prepared> LogWork::DescribePrepared() {
                                                         : describe(place, *prepared.add_more()));
   }
   prepared.set_prepared_bytes(filled_bytes_.load(std::memory_order_relaxed));
+  for (const uint64_t bytes : places_.front().file_bytes) prepared.add_file_bytes(bytes);
   return prepared;
 }
 

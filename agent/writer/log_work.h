@@ -17,80 +17,17 @@
 #include "agent/host/sandbox.h"
 #include "agent/host/target_files.h"
 #include "agent/work/work.h"
-#include "agent/writer/block_source.h"
-#include "agent/writer/log_files.h"
 #include "agent/writer/log_places.h"
+#include "agent/writer/pattern_intake.h"
 #include "agent/writer/space_watch.h"
 #include "agent/writer/work_setup.h"
 #include "agent/writer/worker_threads.h"
+#include "agent/writer/writer.h"
 #include "agent/writer/writer_state.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
-
-// One writer: the thread that writes as a queue manager's logger does, or a thread that reads and writes a named file.
-//
-// Owns the thread, the extents, the pool and the ring. The thread fills the extents, or opens the file, then goes
-// through the start gate again and again until it is closed. Only the thread touches extents and pool while it lives.
-class Writer {
- public:
-  struct Surroundings {
-    const WorkSetup& setup;
-    FileOps& ops;
-    StartGate& gate;
-    StopControl& control;
-    // Called on the writer's thread: before each piece that is filled (an error ends the filling), after it with its
-    // bytes, and at the end with what came of it.
-    std::function<absl::Status()> before_piece;
-    std::function<void(uint64_t)> after_piece;
-    std::function<void(absl::Status)> prepared;
-    // Whether the final phase before a start is spent spinning.
-    bool spin = false;
-    // Whether writers wait for a start each on a CPU of its own.
-    bool pin = false;
-  };
-
-  // `qm` from 1. What `around` refers to must outlive the object.
-  Writer(uint32_t qm, Surroundings around);
-  // Joins: the gate must be closed, or the filling must have failed.
-  ~Writer();
-
-  // Starts the thread.
-  void Start();
-  // Waits for the thread and closes the extents.
-  void Join();
-
-  uint32_t qm() const { return qm_; }
-  WriterState& state() { return state_; }
-  const WriterState& state() const { return state_; }
-  // Kernel's id of the thread, once `prepared` was called.
-  int tid() const { return tid_.load(std::memory_order_acquire); }
-  // Bytes of the extents that it has filled. Any thread.
-  uint64_t filled_bytes() const { return filled_bytes_.load(std::memory_order_relaxed); }
-  // Whether it is not ready for a first step: it fills, or opens its file. Any thread.
-  bool preparing() const { return preparing_.load(std::memory_order_relaxed); }
-  // Only while the thread waits at the gate, or has ended.
-  LogFiles& files() { return files_; }
-
-  // The error that a failed write stands for, naming the file.
-  absl::Status Describe(const WriteFailure& failure) const;
-
- private:
-  void Run();
-  absl::Status Fill();
-
-  // First, since it starts on a cache line.
-  WriterState state_;
-  const Surroundings around_;
-  LogFiles files_;
-  std::unique_ptr<BlockSource> source_;
-  std::thread thread_;
-  const uint32_t qm_;
-  std::atomic<int> tid_{0};
-  std::atomic<uint64_t> filled_bytes_{0};
-  std::atomic<bool> preparing_{true};
-};
 
 // Threads: one a writer, one recorder, the busy ones of --cpu-load. The session's thread steers.
 //
@@ -112,6 +49,7 @@ class LogWork final : public SteppedWork {
   ~LogWork() override;
 
   absl::StatusOr<v1::Placed> Look(const v1::Look& look) override;
+  absl::Status Take(const v1::PatternChunk& chunk) override;
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
   int64_t StepNs(uint32_t step) const override;
   v1::Armed Arm(const v1::Arm& arm) override;
@@ -129,12 +67,15 @@ class LogWork final : public SteppedWork {
   // Where the object is in its life.
   enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kEnded };
 
-  LogWork(WorkSetup setup, std::vector<LogPlace> places, const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
+  LogWork(WorkSetup setup, PatternIntake intake, std::vector<LogPlace> places,
+          const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
 
   // Whether that writer, from 1, writes in that place.
   bool IsIn(size_t place, uint32_t writer) const { return setup_.dir_of_writer[writer - 1] == place; }
 
   absl::Status MayFill() const;
+  // Makes the recorded writes those of the setup. Fails if some have not arrived.
+  absl::Status TakeStreams();
   absl::Status Add(const v1::AddStep& add);
   void OnPrepared(const absl::Status& status);
   absl::Status AgreeOnDirect();
@@ -159,8 +100,11 @@ class LogWork final : public SteppedWork {
   // was written to them; returns their number. Only when idle.
   absl::StatusOr<uint64_t> EndThreads();
 
-  // Only its steps change once the object is made: they are added under the mutex, between steps.
+  // Prepare sets its streams before it starts a thread. After that only its steps change: they are added under the
+  // mutex, between steps.
   WorkSetup setup_;
+  // The recording that the writers play, until Prepare. The session's thread alone uses it.
+  PatternIntake intake_;
   // In the order of setup_.dirs: at least one. Their number does not change.
   std::vector<LogPlace> places_;
   WorkSink& sink_;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "agent/writer/commit_setup.h"
 #include "agent/writer/commit_source.h"
 #include "agent/writer/files_setup.h"
 #include "common/block_access.h"
@@ -18,11 +19,6 @@ namespace plimsoll {
 namespace {
 
 constexpr int64_t kLeastFrameIntervalNs = kNsPerMs;
-
-// MQ's smallest extent (LogFilePages).
-constexpr uint64_t kLeastCommitPages = 64;
-// What PoissonArrivals takes.
-constexpr double kMostCommitsPerSecond = 1e6;
 
 using Plan = v1::TestPlan;
 
@@ -140,34 +136,14 @@ absl::Status CheckQueueManagers(const v1::HostPlan& plan) {
   return absl::OkStatus();
 }
 
-// Checks a step with group commit. Its writes are of whole pages, up to the log buffer.
-absl::Status CheckCommits(const v1::LogStep& step, bool own_loads, uint64_t file_size_bytes) {
-  if (own_loads || step.block_size_bytes() != 0 || !step.size_mix().empty()) {
-    return Bad("a step with group_commit has neither block sizes nor queue managers of a placement");
+// Checks that the recording that steps play is there, and that it is there for them alone.
+absl::Status CheckRecording(const v1::LogWork& work) {
+  const bool plays = std::ranges::any_of(work.steps(), PlaysPattern);
+  if (plays != work.has_pattern()) {
+    return Bad(plays ? "a step plays a recording, and the plan has no pattern for its writers"
+                     : "the plan has a pattern for its writers, and no step plays it");
   }
-  if (step.read_percent() > 0 || step.random_order() || step.rate_per_second() > 0) {
-    return Bad("a step with group_commit takes neither read_percent, random_order nor rate");
-  }
-  v1::GroupCommit commits = step.group_commit();
-  const bool open_loop = commits.has_client_rate_per_second();
-  if (!open_loop) commits.set_client_rate_per_second(1);
-  PLIMSOLL_RETURN_IF_ERROR(CheckRanges(commits));
-  if (!commits.has_clients() || !commits.has_message_size_bytes() || !commits.has_log_buffer_pages()) {
-    return Bad("group_commit needs clients, message_size and log_buffer_pages");
-  }
-  if (commits.has_think_time_ns() == open_loop) return Bad("group_commit needs think_time or client_rate, not both");
-  if (open_loop && commits.clients() * commits.client_rate_per_second() > kMostCommitsPerSecond) {
-    return Bad("group_commit: clients times client_rate is more than 1,000,000 commits/s");
-  }
-  if (!v1::LogWriteIntegrity_IsValid(commits.log_write_integrity()) ||
-      commits.log_write_integrity() == v1::LOG_WRITE_INTEGRITY_UNSPECIFIED) {
-    return Bad("log_write_integrity must be triplewrite, singlewrite or doublewrite");
-  }
-  // One page of an extent holds copies.
-  if (file_size_bytes < kLeastCommitPages * kLogPageBytes || file_size_bytes == std::numeric_limits<uint64_t>::max()) {
-    return Bad("group_commit needs extents of at least 256k, and no named files");
-  }
-  return absl::OkStatus();
+  return plays ? CheckPatternParts(work.pattern(), work.workload().qm()) : absl::OkStatus();
 }
 
 // `own_loads`: the queue managers have block sizes of their own, and rates.
@@ -209,20 +185,6 @@ absl::Status CheckStep(const v1::LogStep& step, bool own_loads, uint64_t file_si
   return absl::OkStatus();
 }
 
-// The clients of a step with group commit; nothing without.
-std::optional<CommitLoad> CommitsOf(const v1::LogStep& step) {
-  if (!step.has_group_commit()) return std::nullopt;
-  const v1::GroupCommit& commits = step.group_commit();
-  CommitLoad load;
-  load.clients = commits.clients();
-  load.message_bytes = commits.message_size_bytes();
-  load.think_ns = commits.think_time_ns();
-  load.rate_per_second = commits.clients() * commits.client_rate_per_second();
-  load.buffer_pages = commits.log_buffer_pages();
-  load.copies_partial_pages = commits.log_write_integrity() != v1::LOG_WRITE_INTEGRITY_SINGLEWRITE;
-  return load;
-}
-
 // The step with what it does not say of its own taken from the workload. The steps of a plan's list have the same
 // random arrivals, so that they can be compared; each one of a search has its own, so that chance does not repeat
 // itself.
@@ -242,7 +204,7 @@ WorkSetup::Step MakeStep(const WorkSetup& setup, uint32_t number, const v1::LogS
           SeedOfStep(setup.seed, number, of_search),
           step.random_order(),
           step.read_percent(),
-          CommitsOf(step),
+          plimsoll::CommitsOf(step),
           DownHostOf(step)};
 }
 
@@ -260,6 +222,7 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   const int64_t stall_ns = plan.log().stall_ns();
   if (stall_ns != 0) PLIMSOLL_RETURN_IF_ERROR(CheckRange(PlanField(Plan::kStallNsFieldNumber), stall_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckQueueManagers(plan));
+  PLIMSOLL_RETURN_IF_ERROR(CheckRecording(plan.log()));
   WorkSetup setup;
   setup.queue_managers.assign(plan.log().queue_managers().begin(), plan.log().queue_managers().end());
   setup.placed = plan.log().placed();
@@ -294,6 +257,8 @@ absl::StatusOr<WorkSetup> MakeWorkSetup(const v1::HostPlan& plan) {
   setup.stall_ns = plan.log().stall_ns();
   setup.seed = plan.log().seed();
   setup.hosts = std::max(plan.log().hosts(), 1U);
+  setup.stream_of_writer.assign(plan.log().pattern().stream_of_writer().begin(),
+                                plan.log().pattern().stream_of_writer().end());
   setup.steps.reserve(static_cast<size_t>(plan.log().steps_size()) + WorkSetup::kMostAddedSteps);
   for (const v1::LogStep& step : steps) {
     setup.steps.push_back(MakeStep(setup, static_cast<uint32_t>(setup.steps.size()), step));
@@ -321,14 +286,6 @@ absl::Status WorkSetup::Divide(const std::vector<uint64_t>& sizes_bytes) {
   return absl::OkStatus();
 }
 
-namespace {
-
-uint64_t BufferPagesOf(const WorkSetup::Step& step) {
-  return step.commits ? step.commits->buffer_pages : 0;
-}
-
-}  // namespace
-
 absl::Status WorkSetup::Add(const v1::AddStep& add) {
   v1::LogStep spec = add.spec();
   if (spec.operations().empty()) *spec.mutable_operations() = operations;
@@ -339,14 +296,12 @@ absl::Status WorkSetup::Add(const v1::AddStep& add) {
   PLIMSOLL_RETURN_IF_ERROR(CheckNamedFilesStep(workload, spec));
   const Step step = MakeStep(*this, add.step(), spec);
   const auto prepared = std::find_if(steps.begin(), steps.end(), [&step](const Step& known) {
-    return known.block_bytes == step.block_bytes && known.mix == step.mix &&
-           BufferPagesOf(known) == BufferPagesOf(step);
+    return known.block_bytes == step.block_bytes && known.mix == step.mix && SuitsCommits(known.commits, step.commits);
   });
   if (prepared == steps.end() && queue_managers.empty()) {
-    return Bad(absl::StrCat("nothing was prepared for blocks of ",
-                            step.commits       ? "this log buffer"
-                            : step.mix.empty() ? FormatSize(step.block_bytes)
-                                               : "this mix",
+    const std::string blocks = step.mix.empty() ? FormatSize(step.block_bytes) : "this mix";
+    const std::string writes = step.commits && step.commits->plays() ? "this playback" : "this log buffer";
+    return Bad(absl::StrCat("nothing was prepared for blocks of ", step.commits ? writes : blocks,
                             ": a step that is added has the block sizes of a step of the plan"));
   }
   if (step.read_percent > 0 && !AnyReads()) {
@@ -383,9 +338,21 @@ bool WorkSetup::AnyWrites(uint32_t step) const {
   return false;
 }
 
+std::optional<CommitLoad> WorkSetup::CommitsOf(uint32_t step, uint32_t writer) const {
+  std::optional<CommitLoad> commits = steps[step].commits;
+  if (!commits) return commits;
+  commits->key = {steps[step].seed, host_index, writer};
+  if (commits->plays() && !streams.empty()) {
+    const PlayedStream& stream = streams[stream_of_writer[writer - 1]];
+    commits->pattern = stream.pattern;
+    if (commits->one_by_one) commits->buffer_pages = stream.most_pages;
+  }
+  return commits;
+}
+
 uint64_t WorkSetup::BlockBytesOf(uint32_t step, uint32_t writer) const {
   if (!queue_managers.empty()) return queue_managers[writer - 1].block_size_bytes();
-  if (const auto& commits = steps[step].commits; commits) {
+  if (const std::optional<CommitLoad> commits = CommitsOf(step, writer); commits) {
     return CommitWalk::MostBytes(*commits, ExtentLayout(workload.file_size_bytes(), workload.num_files(), 1));
   }
   uint64_t largest = steps[step].block_bytes;
@@ -434,8 +401,6 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
                                   ? ExtentLayout(workload.file_size_bytes(), workload.num_files(), block_bytes)
                                   : ExtentLayout(regions[writer - 1].size_bytes, 1, block_bytes);
   const bool syncs = SyncCallOf(workload.sync()) != SyncCall::kNone;
-  std::optional<CommitLoad> commits = spec.commits;
-  if (commits) commits->key = {spec.seed, host_index, writer};
   return {.epoch = step + 1,
           .layout = layout,
           .mix = steps[step].mix.empty() ? std::nullopt
@@ -444,7 +409,7 @@ WriteLoopParams WorkSetup::LoopOf(uint32_t step, int64_t start_ns, uint32_t writ
           .access = is_log ? std::nullopt
                            : std::optional<Access>(std::in_place, spec.random_order, spec.read_percent, read_operation,
                                                    Access::Key{spec.seed, host_index, writer}),
-          .commits = commits,
+          .commits = CommitsOf(step, writer),
           .start_ns = start_ns,
           .end_ns = TimesOf(step, start_ns).end_ns(),
           .delay_ns = workload.delay_ns(),

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/writer/log_files.h"
+#include "agent/writer/pattern_intake.h"
 #include "agent/writer/write_loop.h"
 #include "agent/writer/writer_tally.h"
 #include "common/file_regions.h"
@@ -30,7 +31,7 @@ struct WorkSetup {
     uint32_t seed = 0;  // of random arrivals, sizes and orders
     bool random_order = false;
     uint32_t read_percent = 0;
-    // Clients whose commits gather into the writes, without a key and the extents, which are a writer's own.
+    // Clients or recorded writes whose commits gather into the writes, without what is a writer's own (CommitsOf).
     std::optional<CommitLoad> commits = std::nullopt;
     // Where queue managers have loads of their own: the host that is down, by its number in the run.
     std::optional<uint32_t> down_host = std::nullopt;
@@ -66,6 +67,10 @@ struct WorkSetup {
   std::vector<v1::LogQueueManager> queue_managers;
   // Queue managers of the whole placement.
   uint32_t placed = 0;
+  // By writer, the stream that it plays; empty if nothing is played. The streams are those that the controller sends
+  // after the plan (PatternIntake): they must be set before anything below is asked about a step that plays.
+  std::vector<uint32_t> stream_of_writer;
+  std::vector<PlayedStream> streams;
   // By writer, of a plan that names its files: the part of a file that it uses; empty where writers have extents.
   std::vector<FileRegion> regions;
   // Room for those that are added is made at once.
@@ -91,6 +96,8 @@ struct WorkSetup {
   }
   // Bytes that a writer uses: of its extents or of its part of a file.
   uint64_t BytesOfWriter(uint32_t writer) const;
+  // A writer's load in a step with group commit, all but its extents; nothing without group commit.
+  std::optional<CommitLoad> CommitsOf(uint32_t step, uint32_t writer) const;
   // Size of a writer's blocks in a step, or the largest of them: with group commit, of the largest write.
   uint64_t BlockBytesOf(uint32_t step, uint32_t writer) const;
   // When a writer's writes are due in a step that starts at `start_ns`; absent in a closed loop. `writer` from 1.

@@ -155,6 +155,8 @@ std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::A
   const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
   const bool search = HasPart(plan, v1::ACCEPT_PART_LIMIT);
   std::vector<std::pair<std::string, std::string>> lines;
+  if (!plan.change().empty()) lines.emplace_back("Change", plan.change());
+  if (!plan.operator_().empty()) lines.emplace_back("Operator", plan.operator_());
   std::vector<std::pair<std::string, std::string>> criteria;
   if (load) {
     lines.emplace_back("Load",

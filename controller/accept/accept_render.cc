@@ -314,11 +314,12 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
   return absl::StrCat(absl::StrJoin(lines, "\n"), "\n");
 }
 
-std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string& results) {
-  return absl::StrCat(OutcomeText(report.outcome()), "   Results in ", SanitizeForTerminal(results), "\n");
+std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string& results, const std::string& digest) {
+  return absl::StrCat(DigestLine(digest), OutcomeText(report.outcome()), "   Results in ", SanitizeForTerminal(results),
+                      "\n");
 }
 
-std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results) {
+std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results, const std::string& digest) {
   struct Part {
     std::function<Lines(size_t most)> make;
     // Lines that the part has whatever else there is.
@@ -333,8 +334,8 @@ std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string&
       {[&report](size_t most) { return BriefNotes(report, most); }, 3},
   };
   constexpr size_t kAll = 100'000;
-  // A line is for where the rest is, one for the results, and a blank one stands behind each part.
-  size_t left = kBriefLines - 2;
+  // A line is for where the rest is, one for the digest, one for the results, and a blank one stands behind each part.
+  size_t left = kBriefLines - (digest.empty() ? 2 : 3);
   for (Part& part : parts) {
     part.given = std::min(part.least, part.make(kAll).size());
     if (part.given > 0) left -= part.given + 1;
@@ -351,10 +352,11 @@ std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string&
     if (!lines.empty()) text += '\n';
   }
   return absl::StrCat(text, "Everything is in accept.txt (--full prints it), the page to sign is accept.html.\n",
-                      AcceptResultsLine(report, results));
+                      AcceptResultsLine(report, results, digest));
 }
 
-std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results) {
+std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results,
+                                 const std::string& digest) {
   std::string out = absl::StrCat("### Plimsoll acceptance: ", OutcomeText(report.outcome()), "\n\n");
   if (const std::string left_out = LeftOutText(report); !left_out.empty()) absl::StrAppend(&out, left_out, "\n\n");
   for (const std::string& warning : AcceptWarnings(report)) {
@@ -389,6 +391,7 @@ std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::stri
   }
   if (!results.empty())
     absl::StrAppend(&out, "\nResults: ", MdCode(results), ", acceptance ", MdCode(report.id()), "\n");
+  if (!digest.empty()) absl::StrAppend(&out, "\nDigest: `", digest, "`\n");
   return out;
 }
 
@@ -440,7 +443,7 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
   return RenderJUnitSuite(suite);
 }
 
-std::string RenderAcceptPage(const v1::AcceptReport& report) {
+std::string RenderAcceptPage(const v1::AcceptReport& report, const std::string& digest) {
   JsonWriter json(/*compact=*/true);
   json.BeginObject();
   WriteJson(report, json.Key("report"));
@@ -456,6 +459,7 @@ std::string RenderAcceptPage(const v1::AcceptReport& report) {
     json.EndArray();
   }
   json.EndArray();
+  if (!digest.empty()) json.Key("digest").String(digest);
   json.EndObject();
   HtmlPage page;
   page.title = absl::StrCat("Acceptance test", report.name().empty() ? "" : ": ", report.name(), " \u2013 Plimsoll");

@@ -70,8 +70,8 @@ std::string LeftOutText(const v1::AcceptReport& report);
 
 // What the parts do by the plan (accept_configuration.cc). The functions below take a plan that has its defaults.
 
-// What was tested, as names and values: the load, how it writes, the search, the criteria of each; for the parts that
-// the plan has.
+// What was tested, as names and values: change and operator, the load, how it writes, the search, the criteria of each;
+// for the parts that the plan has.
 std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
 
 // Target rates of the hosts' queue managers, in writes per second. A placement has none of them.
@@ -100,14 +100,19 @@ std::string UnlikeMqText(const v1::TestPlan& plan);
 // notes, and the hosts.
 std::string RenderAcceptText(const v1::AcceptReport& report);
 
+// In what follows, `digest` is that of the results as people see it (controller/journal/digest.h); empty: not shown.
+
 // What matters most of it, in at most kBriefLines lines: the verdict, a line for each run, each criterion with its
 // worst run, figures and notes. Ends with AcceptResultsLine.
-std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results);
-// The verdict and the directory of the results, in a line.
-std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string& results);
+std::string RenderAcceptBrief(const v1::AcceptReport& report, const std::string& results,
+                              const std::string& digest = "");
+// The digest, in a line of its own, then the verdict and the directory of the results.
+std::string AcceptResultsLine(const v1::AcceptReport& report, const std::string& results,
+                              const std::string& digest = "");
 
 // A short summary for a pull request. Texts from hosts and plans stand in <code>. `results`: the directory.
-std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results);
+std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::string& results,
+                                 const std::string& digest = "");
 
 // One test suite with a test case for each run of a part, of class "accept.load": a failure where it fails, an error
 // where it is inconclusive or was not done. The case "accept.conclusive" is an error where nothing was done. So the
@@ -115,6 +120,6 @@ std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::stri
 std::string RenderAcceptJUnit(const v1::AcceptReport& report);
 
 // One file of HTML, with lines for signatures, and links to the results of the parts beside it.
-std::string RenderAcceptPage(const v1::AcceptReport& report);
+std::string RenderAcceptPage(const v1::AcceptReport& report, const std::string& digest = "");
 
 }  // namespace plimsoll

@@ -391,6 +391,7 @@ v1::Report Analyzer::Finish() {
   }
   SetHosts(report);
   AddHostNotes(report);
+  for (const std::string& note : UnfilledFiles(report)) report.add_notes(note);
   for (const std::string& note : notes_.Sentences()) report.add_notes(note);
 
   Judge& judge = judge_ ? *judge_ : *(judge_ = std::make_unique<Judge>(v1::TestPlan(), 0U));

@@ -1,10 +1,20 @@
-// What simulated clients made of a step's log writes.
+// What simulated clients, or a recording, made of a step's log writes.
 #pragma once
 
 #include "controller/report/scopes.h"
+#include "plimsoll/v1/log_step.pb.h"
 #include "plimsoll/v1/step.pb.h"
 
 namespace plimsoll {
+
+// Sets the step's load: its clients, or how much faster than recorded a recording is played. Nothing for other steps.
+inline void SetCommitLoad(const v1::LogStep& step, v1::StepReport& report) {
+  if (step.group_commit().has_pattern()) {
+    report.set_load_factor(step.group_commit().load_factor());
+  } else if (step.has_group_commit()) {
+    report.set_clients(step.group_commit().clients());
+  }
+}
 
 // Adds the section about group commit to a step whose scopes and operations are complete; nothing to other steps.
 inline void AddGroupCommit(v1::StepReport& step) {

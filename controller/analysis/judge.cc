@@ -13,6 +13,7 @@
 #include "controller/analysis/figures.h"
 #include "controller/criteria/criteria.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -182,6 +183,11 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules), read_per
   rate_.added = true;
   // Whether a cluster carries its load is a question about the rates of the load.
   rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || HasPlacement(plan));
+  // CheckPlan refuses criteria beside them; a journal with both is no more judged.
+  if (PlaysWritesAsRecorded(plan)) {
+    rate_is_demand_ = false;
+    return;
+  }
   for (const std::string& text : plan.criteria()) {
     Case& one = cases_.emplace_back();
     one.text = text;

@@ -198,7 +198,7 @@ void StepReporter::SetChanges() {
   const v1::LogStep& step = stats_.step();
   if (step.has_rate_per_second()) report_.set_rate_per_second(step.rate_per_second());
   if (step.qm() > 0) report_.set_queue_managers(step.qm());
-  if (step.has_group_commit()) report_.set_clients(step.group_commit().clients());
+  SetCommitLoad(step, report_);
   if (step.has_down_host()) {
     const auto down = run_.hosts.find(step.down_host());
     report_.set_down_host(down == run_.hosts.end() ? absl::StrCat("host number ", step.down_host())

@@ -13,6 +13,7 @@
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 
@@ -242,6 +243,10 @@ std::vector<std::string> SecondaryReasons(const v1::VerdictReport& verdict) {
 }
 
 std::vector<std::string> VerdictWarnings(const v1::Report& report) {
+  if (PlaysWritesAsRecorded(report.plan())) {
+    return {absl::StrCat("The recorded writes were issued as they are (--playback writes): ", kNotWhatMqIssues,
+                         ". Such a run is never judged.")};
+  }
   if (report.verdict().outcome() != v1::OUTCOME_PASS) return {};
   std::vector<const v1::StepReport*> bound;
   std::vector<const v1::StepReport*> stalled;

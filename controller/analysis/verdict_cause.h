@@ -43,8 +43,8 @@ std::string PrimaryCause(const v1::VerdictReport& verdict);
 // The reasons that PrimaryCause does not give.
 std::vector<std::string> SecondaryReasons(const v1::VerdictReport& verdict);
 
-// VerdictReport::warnings of a PASS: a load generator that may be CPU-bound, stalls of a closed loop that
-// no criterion tests. Empty for other outcomes.
+// VerdictReport::warnings. Of a PASS: a load generator that may be CPU-bound, stalls of a closed loop that no criterion
+// tests. Of any run that issues recorded writes as they are: that it is never judged. Empty for others.
 std::vector<std::string> VerdictWarnings(const v1::Report& report);
 
 }  // namespace plimsoll

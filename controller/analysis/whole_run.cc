@@ -17,6 +17,7 @@
 #include "common/units.h"
 #include "controller/analysis/figures.h"
 #include "controller/analysis/judge.h"
+#include "controller/analysis/note_book.h"
 #include "controller/criteria/criteria.h"
 #include "controller/report/scopes.h"
 #include "controller/report/swept_load.h"
@@ -307,6 +308,46 @@ class PlacementMaker {
 v1::PlacementReport MakePlacementReport(const v1::Report& report,
                                         const google::protobuf::RepeatedPtrField<v1::LogStep>& steps) {
   return PlacementMaker(report).Make(steps);
+}
+
+namespace {
+
+// The host's created files that its threads have not written full, with what they have.
+std::vector<std::string> UnfilledFilesOf(const v1::HostReport& host, const v1::StepReport& step) {
+  const v1::LogWorkload& workload = host.workload();
+  std::vector<uint64_t> written(CountUsedFiles(workload));
+  for (const v1::ScopeReport& scope : step.scopes()) {
+    if (scope.kind() != v1::SCOPE_KIND_QM || scope.host() != host.label()) continue;
+    if (scope.qm() < 1 || scope.qm() > workload.qm()) continue;
+    const uint64_t file = uint64_t{scope.qm() - 1} * written.size() / workload.qm();
+    written[file] += scope.latency().count() * step.block_size_bytes();
+  }
+  std::vector<std::string> unfilled;
+  for (size_t file = 0; file < written.size(); ++file) {
+    if (written[file] >= workload.file_size_bytes()) continue;
+    unfilled.push_back(absl::StrCat(workload.files(static_cast<int>(file)), " (", FormatSizeForPeople(written[file]),
+                                    " of ", FormatSizeForPeople(workload.file_size_bytes()), ")"));
+  }
+  return unfilled;
+}
+
+}  // namespace
+
+std::vector<std::string> UnfilledFiles(const v1::Report& report) {
+  constexpr size_t kMostNamed = 4;
+  if (!report.plan().workload().create() || report.steps().empty()) return {};
+  NoteBook notes;
+  for (const v1::HostReport& host : report.hosts()) {
+    std::vector<std::string> files = UnfilledFilesOf(host, report.steps(0));
+    if (files.empty()) continue;
+    const size_t more = files.size() - std::min(files.size(), kMostNamed);
+    files.resize(files.size() - more);
+    notes.Add("unfilled", absl::StrCat(host.label(), ": created, but not written full: ", absl::StrJoin(files, ", "),
+                                       more > 0 ? absl::StrCat(" and ", FormatCount(more), " more") : "",
+                                       host.has_lost() ? "; the host was lost and may have written more" : "",
+                                       "; create them again before they are read."));
+  }
+  return notes.Sentences();
 }
 
 }  // namespace plimsoll

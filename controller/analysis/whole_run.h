@@ -1,5 +1,5 @@
-// What follows from the steps of a run together: rounds of them until they are steady (--until-steady), and whether a
-// cluster carries its load with all hosts up and with any one host down.
+// What follows from the steps of a run together: rounds of them until they are steady (--until-steady), whether a
+// cluster carries its load with all hosts up and with any one host down, and which created files are not full.
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -61,5 +61,9 @@ class SteadyRounds {
 // did not run, or not to its end by all writers, decides nothing, and prevents a PASS. A pure function.
 v1::PlacementReport MakePlacementReport(const v1::Report& report,
                                         const google::protobuf::RepeatedPtrField<v1::LogStep>& steps);
+
+// Returns a sentence for each host with files that the run created (--create) and did not write full, which names them,
+// for some three hosts at most. Of a report that has its steps and hosts.
+std::vector<std::string> UnfilledFiles(const v1::Report& report);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <memory>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,10 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
+#include "controller/analysis/whole_run.h"
 #include "controller/app/file_checks.h"
 #include "controller/app/planned_run.h"
+#include "controller/app/recording.h"
 #include "controller/live/views.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
@@ -25,6 +28,7 @@
 #include "controller/plan/sweep.h"
 #include "controller/render/plain_text.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/run/preparation.h"
 #include "controller/run/run_records.h"
 
@@ -39,21 +43,24 @@ v1::TestPlan WithSeed(v1::TestPlan plan) {
   const bool arrivals = std::ranges::any_of(
       EffectiveWorkloads(plan), [](const auto& workload) { return workload.arrival() == v1::ARRIVAL_POISSON; });
   const bool operations = plan.access() == v1::ACCESS_RANDOM || ReadsAndWrites(plan.read_percent());
-  if ((arrivals || operations || plan.has_block_size_mix() || plan.has_group_commit()) && !plan.has_seed())
+  const bool clients = plan.has_group_commit() && !PlaysPattern(plan);
+  if ((arrivals || operations || plan.has_block_size_mix() || clients) && !plan.has_seed())
     plan.set_seed(std::random_device()());
   return plan;
 }
 
 class LogRun final : public PlannedRun {
  public:
+  // `recording`: the file that the plan plays, which outlives the object; null: none.
   LogRun(v1::TestPlan plan, const PlanRun& how, const AgentAccess& access, Console& console,
-         const RunSurroundings& around, EventQueue& events)
+         const RunSurroundings& around, EventQueue& events, const PatternFile* recording)
       : PlannedRun(WithSeed(std::move(plan)), how, access, console, around, events,
                    {"nothing was measured", "measuring continues", IsScreen(around.progress), /*table=*/true},
                    how.turn != nullptr ? how.turn->run_id : NewRunId(),
                    how.turn != nullptr ? how.turn->beside_key : ""),
         steps_(ExpandSteps(plan_)),
-        workloads_(EffectiveWorkloads(plan_)) {}
+        workloads_(EffectiveWorkloads(plan_)),
+        recording_(recording) {}
 
  private:
   std::vector<AgentPlace> Places() const override {
@@ -132,6 +139,10 @@ class LogRun final : public PlannedRun {
 
   std::vector<std::string> Notes(const std::string& results) const override {
     std::vector<std::string> notes = PlanNotes(plan_);
+    if (recording_ != nullptr) {
+      for (std::string& note : RecordingNotes(recording_->header(), plan_, workloads_))
+        notes.push_back(std::move(note));
+    }
     if (std::string shared = SharedResults(results); !shared.empty()) notes.push_back(std::move(shared));
     return notes;
   }
@@ -157,10 +168,24 @@ class LogRun final : public PlannedRun {
       options.host_plans.push_back(
           MakeHostPlan(plan_, static_cast<int>(host->index), host->label, run_id_, token, kFrameIntervalNs));
     }
+    if (recording_ != nullptr) GiveRecording(options);
     Coordinator coordinator(std::move(options));
     std::optional<Failure> failure = coordinator.Run();
     left_ = coordinator.left();
     return failure;
+  }
+
+  // Each host's writers play their streams of the recording.
+  void GiveRecording(Coordinator::Options& options) const {
+    const std::vector<HostRecording> hosts = ShareRecording(recording_->header(), workloads_);
+    for (size_t host = 0; host < hosts.size(); ++host) {
+      *options.host_plans[host].mutable_log()->mutable_pattern() = hosts[host].parts;
+      options.pattern.streams.push_back(hosts[host].streams);
+    }
+    options.pattern.read = [this](const std::set<uint32_t>& streams, const PatternSource::Take& take) {
+      return recording_->Read(streams, take);
+    };
+    options.notes = RecordingNotes(recording_->header(), plan_, workloads_);
   }
 
   std::string LeftText(const std::string& results) const override {
@@ -201,6 +226,11 @@ class LogRun final : public PlannedRun {
   }
 
   void DryRun() override {
+    if (recording_ != nullptr) {
+      for (const std::string& text : DescribeRecording(*recording_, fleet().hosts(), workloads_)) {
+        console_.out << text << '\n';
+      }
+    }
     if (!UsesPaths(plan_.workload())) {
       ShowPreparing();
     } else {
@@ -222,9 +252,10 @@ class LogRun final : public PlannedRun {
     for (const std::string& text : DescribeSweep(plan_)) console_.out << text << '\n';
   }
 
-  std::vector<std::string> KeptFiles() const override {
+  std::vector<std::string> KeptFiles(const v1::Report& report) const override {
     if (plan_.workload().create()) {
-      return {SanitizeForTerminal(absl::StrCat("Files created and kept: ", ShortenFiles(workloads_.front())))};
+      return {SanitizeForTerminal(absl::StrCat("Files created and kept: ", ShortenFiles(workloads_.front()),
+                                               UnfilledFiles(report).empty() ? "" : "; not all are full"))};
     }
     if (!plan_.keep_files() || UsesPaths(plan_.workload())) return {};
     std::map<std::string, std::vector<std::string>> hosts;
@@ -263,6 +294,7 @@ class LogRun final : public PlannedRun {
 
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
+  const PatternFile* const recording_;
   // The descriptions of the agents, by host; empty if the plan names no paths.
   std::vector<HostFiles> files_;
 };
@@ -306,9 +338,17 @@ std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& h
 
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
             const RunSurroundings& around) {
+  const absl::StatusOr<std::optional<PatternFile>> recording = OpenRecording(plan);
+  if (!recording.ok()) {
+    if (how.end != nullptr) how.end->errors = {std::string(recording.status().message())};
+    return PrintError(console, recording.status(), Exit::kWrong);
+  }
+  v1::TestPlan played = plan;
+  if (recording->has_value()) played.mutable_group_commit()->set_pattern_sha256((*recording)->sha256());
   EventQueue own(*around.clock);
   EventQueue& events = how.turn != nullptr ? *how.turn->events : own;
-  const int code = LogRun(plan, how, access, console, around, events).Execute();
+  const PatternFile* const file = recording->has_value() ? &**recording : nullptr;
+  const int code = LogRun(std::move(played), how, access, console, around, events, file).Execute();
   // The run and its agents have ended: an interrupt that came too late to cut anything short counts, too.
   if (how.end != nullptr) how.end->interrupted = events.interrupts() > 0;
   return code;

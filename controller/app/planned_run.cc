@@ -13,6 +13,7 @@
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/analysis/judge.h"
+#include "controller/journal/digest.h"
 #include "controller/live/views.h"
 #include "controller/page/report_page.h"
 #include "controller/plan/plan_yaml.h"
@@ -65,16 +66,24 @@ RunSurroundings OwnSurroundings() {
   return around;
 }
 
-absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report) {
+absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report, std::string* digest_text) {
   absl::Status first;
-  first.Update(results.Write("report.txt", RenderText(report)));
-  first.Update(results.Write("report.json", RenderJson(report)));
-  first.Update(results.Write("report.csv", RenderCsv(report)));
-  first.Update(results.Write("timeline.csv", RenderTimelineCsv(report)));
+  std::vector<std::string> sealed = {"journal"};
+  const auto write = [&](const char* name, const std::string& content) {
+    first.Update(results.Write(name, content));
+    sealed.emplace_back(name);
+  };
+  write("report.txt", RenderText(report));
+  write("report.json", RenderJson(report));
+  write("report.csv", RenderCsv(report));
+  write("timeline.csv", RenderTimelineCsv(report));
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
-    first.Update(results.Write(section->file, section->render_file(report)));
+    write(section->file, section->render_file(report));
   }
-  first.Update(results.Write("report.html", RenderReportPage(report)));
+  const absl::StatusOr<DigestState> digest = SealResults(results, sealed);
+  first.Update(SealFailure(digest));
+  if (digest_text != nullptr) *digest_text = DigestText(digest);
+  first.Update(results.Write("report.html", RenderReportPage(report, DigestText(digest))));
   return first;
 }
 
@@ -204,7 +213,7 @@ int PlannedRun::Report(ResultsDirectory& results, RunLog& log) {
   if (how_.finish) written.Update(how_.finish(report, results.path()));
   // Green only where the exit code is.
   if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(how_.junit, report));
-  const std::string text = how_.text ? how_.text(report, results.path(), KeptFiles()) : "";
+  const std::string text = how_.text ? how_.text(report, results.path(), KeptFiles(report)) : "";
   console_.out << PaintVerdicts(text, console_.color_out) << std::flush;
   int code = ExitCode(report);
   // The measurement stands where its journal or a file could not be kept, but that must not look like success.

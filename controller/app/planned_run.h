@@ -55,8 +55,8 @@ class PlannedRun {
   virtual std::optional<Failure> Course(RunLog& log) = 0;
   // After a second interrupt: what becomes of what the agents do, and of the results.
   virtual std::string LeftText(const std::string& results) const = 0;
-  // With --keep-files: where they are, and the command that removes them.
-  virtual std::vector<std::string> KeptFiles() const { return {}; }
+  // With --keep-files or --create: where they are, the command that removes them, or whether they are full.
+  virtual std::vector<std::string> KeptFiles(const v1::Report& /*report*/) const { return {}; }
 
   Fleet& fleet() const { return agents_.fleet(); }
   // A line of progress.

@@ -240,9 +240,11 @@ struct FsckRun {
 // Runs the checks; errors go to console.err. Returns the exit code: Exit::kWrong where the report could not be kept.
 int RunFsck(const FsckRun& run, Console& console);
 
-// Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too.
-// Goes on past a failure and returns the first.
-absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report);
+// Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too;
+// and digest.txt over all of them but the page, which shows the digest, and over the journal, unless there is one. Goes
+// on past a failure and returns the first. `digest_text`: gets DigestText; null if the caller does not need it.
+absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report,
+                              std::string* digest_text = nullptr);
 
 // The report as JUnit XML in the file `path`; nothing where that is empty.
 absl::Status WriteJUnit(const std::string& path, const v1::Report& report);

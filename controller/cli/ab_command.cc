@@ -28,9 +28,11 @@
 #include "controller/compare/compare_render.h"
 #include "controller/compare/step_data.h"
 #include "controller/fleet/agent_client.h"
+#include "controller/journal/digest.h"
 #include "controller/journal/results.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/render/json.h"
+#include "controller/render/text.h"
 #include "controller/run/process.h"
 #include "controller/run/run_records.h"
 
@@ -79,6 +81,13 @@ class Ab {
 
  private:
   absl::Status Keep(const ResultsDirectory& results) const { return results.Write("ab.json", WriteAbRecord(record_)); }
+
+  // Lists what the comparison follows from: the record and the runs of its rounds, and what it is shown in.
+  absl::StatusOr<DigestState> Seal(const ResultsDirectory& results) const {
+    std::vector<ResultsPart> parts;
+    for (const auto& [run, seal] : record_.seals) parts.push_back({run, "journal"});
+    return SealResults(results, {"ab.json", "compare.txt", "compare.json", "compare.csv"}, parts);
+  }
 
   void Say(const std::string& text) const {
     if (!flags_.quiet) line_.err << "plimsoll: " << SanitizeForTerminal(text) << std::endl;
@@ -410,8 +419,12 @@ class Ab {
     written.Update(results.Write("compare.json", RenderJson(*comparison)));
     written.Update(results.Write("compare.csv", RenderCompareCsv(*comparison)));
     written.Update(results.Write("compare.html", RenderComparePage(inputs_, *comparison)));
+    const absl::StatusOr<DigestState> digest = Seal(results);
+    written.Update(SealFailure(digest));
     int code = PrintComparison(flags_.compare, inputs_, *comparison, line_);
-    if (!flags_.compare.json) line_.out << "Results in " << SanitizeForTerminal(path_) << std::endl;
+    if (!flags_.compare.json) {
+      line_.out << DigestLine(DigestText(digest)) << "Results in " << SanitizeForTerminal(path_) << std::endl;
+    }
     if (cut_short_) PrintError(line_, record_.ended, Exit::kInconclusive);
     if (!written.ok()) PrintError(line_, written, Exit::kInconclusive);
     if ((cut_short_ || not_kept_ || !written.ok()) && code == static_cast<int>(Exit::kOk)) {
@@ -489,7 +502,7 @@ int AbMain(AbFlags& flags, CommandLine& line, const RunSurroundings& around) {
   for (size_t i = 0; i < 2; ++i) {
     if (!names[i].name.empty()) (*sides)[i].name = names[i].name;
   }
-  if (const absl::Status comparable = CheckPlansComparable(*sides, settings->differs); !comparable.ok()) {
+  if (const absl::Status comparable = CheckPlansComparable(*sides, *settings); !comparable.ok()) {
     return PrintError(line, comparable, Exit::kWrong);
   }
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);

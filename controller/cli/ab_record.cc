@@ -91,10 +91,10 @@ absl::Status CheckRecord(const AbRecord& record) {
 }
 
 // Names what was sealed and is not so any more. Without seals in the record nothing is known.
-absl::Status CheckSeals(const std::string& directory, const std::string& text, const AbRecord& record) {
+std::vector<std::string> BrokenSeals(const std::string& directory, const std::string& text, const AbRecord& record) {
   const bool sealed = !record.seals.empty() || text.find(absl::StrCat("\"", kRecordSeal, "\"")) != std::string::npos;
-  if (!sealed) return absl::OkStatus();
   std::vector<std::string> differs;
+  if (!sealed) return differs;
   if (!IsSealIntact(text)) differs.emplace_back("ab.json was changed: its SHA-256 is not the one in it");
   std::set<std::string> seen;
   for (const AbRound& round : record.rounds) {
@@ -112,9 +112,22 @@ absl::Status CheckSeals(const std::string& directory, const std::string& text, c
       }
     }
   }
-  if (differs.empty()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      directory, ": INCONCLUSIVE: these are not the results that were measured: ", absl::StrJoin(differs, "; ")));
+  return differs;
+}
+
+struct AbText {
+  std::string text;
+  AbRecord record;
+};
+
+absl::StatusOr<AbText> ReadRecordOf(const std::string& directory) {
+  const std::string path = RecordPath(directory);
+  PLIMSOLL_ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMostRecordBytes));
+  absl::StatusOr<AbRecord> record = ReadAbRecord(text);
+  if (!record.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(record.status().message())));
+  }
+  return AbText{std::move(text), *std::move(record)};
 }
 
 }  // namespace
@@ -240,15 +253,18 @@ bool IsAbDirectory(const std::string& directory) {
   return std::filesystem::is_regular_file(RecordPath(directory), error);
 }
 
+absl::StatusOr<std::vector<std::string>> AbDifferences(const std::string& directory) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const AbText read, ReadRecordOf(directory));
+  return BrokenSeals(directory, read.text, read.record);
+}
+
 absl::StatusOr<AbResults> LoadAbDirectory(const std::string& directory) {
-  const std::string path = RecordPath(directory);
-  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostRecordBytes));
-  absl::StatusOr<AbRecord> record = ReadAbRecord(text);
-  if (!record.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(record.status().message())));
+  PLIMSOLL_ASSIGN_OR_RETURN(AbText read, ReadRecordOf(directory));
+  if (const std::vector<std::string> differs = BrokenSeals(directory, read.text, read.record); !differs.empty()) {
+    return absl::DataLossError(absl::StrCat(
+        directory, ": INCONCLUSIVE: these are not the results that were measured: ", absl::StrJoin(differs, "; ")));
   }
-  PLIMSOLL_RETURN_IF_ERROR(CheckSeals(directory, text, *record));
-  AbResults results{*std::move(record), std::vector<SideInput>(2)};
+  AbResults results{std::move(read.record), std::vector<SideInput>(2)};
   if (results.record.rounds.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(directory, ": no round is complete, there is nothing to compare"));

@@ -72,6 +72,10 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text);
 // Whether the directory holds a record.
 bool IsAbDirectory(const std::string& directory);
 
+// Which journals, and whether the record, are not as they were sealed, in clauses. INVALID_ARGUMENT where ab.json is
+// not such a record.
+absl::StatusOr<std::vector<std::string>> AbDifferences(const std::string& directory);
+
 // The record of a directory, and the reports of its complete rounds as two named sides. DATA_LOSS where the record or a
 // journal is missing or not as it was sealed: nothing can be concluded from it.
 struct AbResults {

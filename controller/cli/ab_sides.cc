@@ -200,7 +200,7 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
   return sides;
 }
 
-absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const StatedDifferences& differs) {
+absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const CompareSettings& settings) {
   std::vector<SideInput> planned;
   for (const AbSide& side : sides) {
     v1::Report report;
@@ -211,6 +211,7 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
     plan.set_block_size_mix(side.plan.block_size_mix());
     plan.set_read_percent(side.plan.read_percent());
     plan.set_access(side.plan.access());
+    if (side.plan.has_group_commit()) *plan.mutable_group_commit() = side.plan.group_commit();
     std::set<uint64_t> sizes;
     for (const v1::LogStep& planned_step : ExpandSteps(side.plan)) sizes.insert(planned_step.block_size_bytes());
     for (const uint64_t size : sizes) {
@@ -223,7 +224,8 @@ absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const Stated
     }
     planned.push_back({{{absl::StrCat("the plan of ", side.name), std::move(report)}}, side.name});
   }
-  return CheckComparable(planned, differs);
+  if (settings.fail_if_slower) PLIMSOLL_RETURN_IF_ERROR(CheckJudged(planned));
+  return CheckComparable(planned, settings.differs);
 }
 
 absl::StatusOr<Between> Between::Create(const AbFlags& flags) {

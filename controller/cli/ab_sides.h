@@ -16,6 +16,7 @@
 #include "controller/cli/compare_command.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/compare/comparable.h"
+#include "controller/compare/compare.h"
 #include "controller/fleet/agent_client.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -50,8 +51,9 @@ struct AbSide {
 // `differs` gets the option that varies. The errors of reading them, or the plans' problems, a line each.
 absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs);
 
-// FAILED_PRECONDITION where the plans alone make the sides impossible to compare, before anything is measured.
-absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const StatedDifferences& differs);
+// FAILED_PRECONDITION where the plans alone make the sides impossible to compare, or to judge where something is gated,
+// before anything is measured.
+absl::Status CheckPlansComparable(const std::vector<AbSide>& sides, const CompareSettings& settings);
 
 // The command that `plimsoll ab` runs on this machine before each side of each round: a program with its arguments;
 // without --between there is none. Not thread-safe.

@@ -26,6 +26,7 @@
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fsck/checks.h"
+#include "controller/journal/digest.h"
 #include "controller/journal/results.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/plan_defaults.h"
@@ -177,8 +178,9 @@ class Acceptance {
     report_.set_ended(true);
     JudgeAcceptance(report_);
     kept.Update(results->Restore());
-    kept.Update(WriteAcceptFiles(*results, report_));
-    return PrintAcceptance(report_, path_, flags_.view, kept, line_);
+    std::string digest;
+    kept.Update(WriteAcceptFiles(*results, report_, &digest));
+    return PrintAcceptance(report_, {path_, digest}, flags_.view, kept, line_);
   }
 
  private:
@@ -241,9 +243,12 @@ class Acceptance {
   void WritePart(const std::vector<std::pair<std::string, std::string>>& files, v1::AcceptRun& run) const {
     const absl::StatusOr<ResultsDirectory> directory = ResultsDirectory::Create(PathOf(run));
     absl::Status written = directory.status();
+    std::vector<std::string> names;
     for (const auto& [name, text] : files) {
       if (directory.ok()) written.Update(directory->Write(name, text));
+      names.push_back(name);
     }
+    if (written.ok()) written.Update(SealResults(*directory, names).status());
     if (directory.ok()) run.set_directory(DirectoryOf(run));
     if (written.ok()) return;
     PrintError(line_, written, Exit::kInconclusive);

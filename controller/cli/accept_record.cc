@@ -20,6 +20,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/outputs.h"
 #include "controller/compare/report_json.h"
+#include "controller/journal/digest.h"
 #include "controller/journal/sha256.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/host_list.h"
@@ -306,6 +307,23 @@ absl::StatusOr<v1::AcceptReport> LoadAcceptDirectory(const std::string& director
   return report;
 }
 
+absl::StatusOr<std::vector<std::string>> AcceptDifferences(const std::string& directory, v1::Outcome& outcome) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const std::string text, ReadFile(AcceptRecordPath(directory), kMostAcceptBytes));
+  v1::AcceptReport recorded;
+  PLIMSOLL_RETURN_IF_ERROR(ParseJson(text, kAcceptRecordFormat, kAcceptRecordName, recorded));
+  PLIMSOLL_ASSIGN_OR_RETURN(const v1::AcceptReport derived, LoadAcceptDirectory(directory));
+  outcome = derived.outcome();
+  std::vector<std::string> differences(derived.altered().begin(), derived.altered().end());
+  for (const v1::AcceptRun& run : derived.runs()) {
+    for (const std::string& what : run.differs()) differences.push_back(absl::StrCat(RunName(run), ": ", what));
+  }
+  if (differences.empty() && recorded.outcome() != derived.outcome()) {
+    differences.push_back(absl::StrCat(kAcceptRecordName, " has the verdict ", OutcomeText(recorded.outcome()),
+                                       ", and its parts give ", OutcomeText(derived.outcome())));
+  }
+  return differences;
+}
+
 void SealRun(const std::string& directory, const std::string& run_id, v1::AcceptRun& run) {
   run.mutable_seal()->set_outcome(run.outcome());
   if (run.directory().empty()) return;
@@ -324,22 +342,31 @@ absl::Status WriteAcceptRecord(const ResultsDirectory& results, const v1::Accept
   return results.Write(kAcceptRecordName, RenderRecord(report));
 }
 
-absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report) {
+absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report,
+                              std::string* digest_text) {
   absl::Status first = WriteAcceptRecord(results, report);
   first.Update(results.Write("accept.txt", RenderAcceptText(report)));
-  first.Update(results.Write("accept.html", RenderAcceptPage(report)));
+  std::vector<ResultsPart> parts;
+  for (const v1::AcceptRun& run : report.runs()) {
+    if (!run.directory().empty()) parts.push_back({DirectoryOf(run), EvidenceOf(run)});
+  }
+  const absl::StatusOr<DigestState> digest = SealResults(results, {kAcceptRecordName, "accept.txt"}, parts);
+  first.Update(SealFailure(digest));
+  if (digest_text != nullptr) *digest_text = DigestText(digest);
+  first.Update(results.Write("accept.html", RenderAcceptPage(report, DigestText(digest))));
   return first;
 }
 
-int PrintAcceptance(const v1::AcceptReport& report, const std::string& path, const AcceptView& view,
+int PrintAcceptance(const v1::AcceptReport& report, const AcceptPlace& place, const AcceptView& view,
                     const absl::Status& written, CommandLine& line) {
   absl::Status kept = written;
   // Green only where the exit code is.
   if (kept.ok() && !view.junit.empty()) kept.Update(WriteFile(view.junit, RenderAcceptJUnit(report)));
-  const std::string text = view.full ? absl::StrCat(RenderAcceptText(report), "\n", AcceptResultsLine(report, path))
-                                     : RenderAcceptBrief(report, path);
+  const std::string text =
+      view.full ? absl::StrCat(RenderAcceptText(report), "\n", AcceptResultsLine(report, place.path, place.digest))
+                : RenderAcceptBrief(report, place.path, place.digest);
   line.out << (view.json               ? RenderRecord(report)
-               : !view.summary.empty() ? RenderAcceptMarkdown(report, path)
+               : !view.summary.empty() ? RenderAcceptMarkdown(report, place.path, place.digest)
                                        : PaintVerdicts(text, line.color_out))
            << std::flush;
   int code = report.outcome() == v1::OUTCOME_PASS   ? static_cast<int>(Exit::kOk)
@@ -349,7 +376,7 @@ int PrintAcceptance(const v1::AcceptReport& report, const std::string& path, con
     PrintError(line, kept, Exit::kInconclusive);
     if (code == static_cast<int>(Exit::kOk)) code = static_cast<int>(Exit::kInconclusive);
   }
-  WroteOutput(line, absl::StrCat("; the report is in ", path));
+  WroteOutput(line, absl::StrCat("; the report is in ", place.path));
   return code;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +27,10 @@ bool IsAcceptDirectory(const std::string& directory);
 // where accept.json is not such a record.
 absl::StatusOr<v1::AcceptReport> LoadAcceptDirectory(const std::string& directory);
 
+// What of the acceptance that LoadAcceptDirectory derives is not as accept.json has it, in clauses; empty: its verdict
+// follows from its parts. `outcome`: the derived one.
+absl::StatusOr<std::vector<std::string>> AcceptDifferences(const std::string& directory, v1::Outcome& outcome);
+
 // Seals the run with its outcome and its results, where it has any. `run_id`: of its journal, or empty. Makes the run
 // INCONCLUSIVE where its results cannot be read.
 void SealRun(const std::string& directory, const std::string& run_id, v1::AcceptRun& run);
@@ -43,12 +48,21 @@ struct AcceptView {
 
 // Writes accept.json alone: the record while the acceptance goes on.
 absl::Status WriteAcceptRecord(const ResultsDirectory& results, const v1::AcceptReport& report);
-// Writes accept.json, accept.txt and accept.html. Goes on past a failure and returns the first.
-absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report);
+// Writes accept.json, accept.txt and accept.html, and digest.txt over the first two and what the parts list, unless
+// there is one. Goes on past a failure and returns the first. `digest_text`: gets DigestText; null if the caller does
+// not need it.
+absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report,
+                              std::string* digest_text = nullptr);
+
+// Where the results are, and their digest as people see it; empty: not shown.
+struct AcceptPlace {
+  std::string path;
+  std::string digest;
+};
 
 // Prints the report and writes the JUnit XML. Returns the exit code: INCONCLUSIVE in place of OK where something could
 // not be kept, in `written` or here.
-int PrintAcceptance(const v1::AcceptReport& report, const std::string& path, const AcceptView& view,
+int PrintAcceptance(const v1::AcceptReport& report, const AcceptPlace& place, const AcceptView& view,
                     const absl::Status& written, CommandLine& line);
 
 }  // namespace plimsoll

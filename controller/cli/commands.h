@@ -16,6 +16,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line);
 void AddWatchCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
+void AddVerifyCommand(CLI::App& app, CommandLine& line);
 void AddCompareCommand(CLI::App& app, CommandLine& line);
 void AddAbCommand(CLI::App& app, CommandLine& line);
 void AddExportCommand(CLI::App& app, CommandLine& line);
@@ -34,9 +35,9 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,    AddLimitCommand,   AddAcceptCommand,  AddHaCommand,     AddWatchCommand, AddHostsCommand,
-    AddReportCommand, AddCompareCommand, AddAbCommand,      AddExportCommand, AddPlanCommand,  AddCleanCommand,
-    AddFsckCommand,   AddTlsCommand,     AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
+    AddRunCommand,    AddLimitCommand,  AddAcceptCommand,  AddHaCommand,      AddWatchCommand,  AddHostsCommand,
+    AddReportCommand, AddVerifyCommand, AddCompareCommand, AddAbCommand,      AddExportCommand, AddPlanCommand,
+    AddCleanCommand,  AddFsckCommand,   AddTlsCommand,     AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
 };
 
 }  // namespace plimsoll

@@ -157,7 +157,7 @@ void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFi
     note(absl::StrCat(FormatCount(untraced), " of ", FormatCount(untraced + writes), " ", index.OperationsText(),
                       " were not traced and are not exported (",
                       index.report().plan().has_group_commit()
-                          ? "runs with --clients have no traces; hlog and fio-json have all writes"
+                          ? "runs with --clients or --pattern have no traces; hlog and fio-json have all writes"
                           : "--trace, --trace-limit",
                       ")."));
   }

@@ -12,6 +12,7 @@
 #include "common/posix.h"
 #include "common/units.h"
 #include "controller/cli/command.h"
+#include "controller/journal/digest.h"
 #include "controller/render/json.h"
 #include "controller/render/text.h"
 #include "controller/report/main_operation.h"
@@ -87,7 +88,7 @@ CLI::Option* AddResultsOption(CLI::App& command, std::string& out) {
 std::string ReportText(const v1::Report& report, const ViewFlags& view, const ReportPlace& place,
                        const std::vector<std::string>& kept_files) {
   if (view.json) return RenderJson(report);
-  if (!view.summary.empty()) return RenderMarkdown(report, place.path);
+  if (!view.summary.empty()) return RenderMarkdown(report, place.path, place.digest);
   if (!view.full && view.histogram_rows == 0) return RenderBrief(report, place, kept_files);
   if (view.full) {
     std::string text = RenderText(report, view.histogram_rows) + "\n";
@@ -101,8 +102,12 @@ std::string ReportText(const v1::Report& report, const ViewFlags& view, const Re
                     absl::StrJoin(TextHistogram(step, view.histogram_rows, MainOperations(report.plan())), "\n"),
                     "\n\n");
   }
-  // The verdict and the results stay the last line.
+  // The digest, the verdict and the results stay the last lines.
   return text.insert(text.size() - ResultsLine(report, place).size(), histograms);
+}
+
+std::string DamageNote(const std::string& damage) {
+  return absl::StrCat(damage, "; the report covers what comes before it.");
 }
 
 namespace {
@@ -168,7 +173,7 @@ PlanRun ViewFlags::Applied(PlanRun how) const {
   how.interval_ns = interval_ns;
   how.junit = junit;
   how.text = [this](const v1::Report& report, const std::string& results, const std::vector<std::string>& kept) {
-    return ReportText(report, *this, {results}, kept);
+    return ReportText(report, *this, {.path = results, .digest = DigestOfResults(results)}, kept);
   };
   return how;
 }

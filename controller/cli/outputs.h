@@ -66,4 +66,7 @@ struct ViewFlags {
 std::string ReportText(const v1::Report& report, const ViewFlags& view, const ReportPlace& place,
                        const std::vector<std::string>& kept_files = {});
 
+// The note of a report that is made from a damaged journal; `damage` as ReadWholeRecords returns it.
+std::string DamageNote(const std::string& damage);
+
 }  // namespace plimsoll

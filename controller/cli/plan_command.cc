@@ -20,6 +20,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/plan_from_watch.h"
 #include "controller/journal/results.h"
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_plan.h"
@@ -271,11 +272,13 @@ void AddReference(CLI::App& plan, CommandLine& line) {
 }  // namespace
 
 void AddPlanCommand(CLI::App& app, CommandLine& line) {
-  CLI::App* plan = app.add_subcommand("plan", "Print an example plan, check a plan, or make one from MQ's files");
+  CLI::App* plan =
+      app.add_subcommand("plan", "Print an example plan, check a plan, or make one from MQ's files or from a watch");
   plan->footer("Example:\n  plimsoll plan example > plan.yaml\n  plimsoll plan check plan.yaml");
   AddExample(*plan, line);
   AddCheck(*plan, line);
   AddFromMqCommand(*plan, line);
+  AddFromWatchCommand(*plan, line);
   AddReference(*plan, line);
 }
 

@@ -13,6 +13,7 @@
 #include "common/status_macros.h"
 #include "controller/cli/command.h"
 #include "controller/plan/files_plan.h"
+#include "controller/plan/group_commit_plan.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/sweep.h"
@@ -144,6 +145,14 @@ absl::Status PlanFlags::ApplyTo(v1::TestPlan& plan) const {
     return absl::InvalidArgumentError(
         "--dir and --qm-dirs are both given: name one directory for all queue managers, or one for each");
   }
+  if (given(*v1::GroupCommit::descriptor(), v1::GroupCommit::kPatternFieldNumber)) {
+    for (const Flag& flag : flags_) {
+      if (!IsOfClients(*flag.field) || flag.option->count() == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat("--", RuleOf(*flag.field).flag(),
+                                                     " and --pattern are both given: recorded writes are played in "
+                                                     "place of clients"));
+    }
+  }
   if (files_from_ != nullptr && files_from_->count() > 0) {
     if (given(workload, v1::LogWorkload::kFilesFieldNumber)) {
       return absl::InvalidArgumentError("--files and --files-from are both given: name the files with one of them");
@@ -207,6 +216,21 @@ void ReplaceDirectories(const FieldDescriptor& field, v1::TestPlan& plan) {
   for (v1::PlacedQueueManager& qm : *plan.mutable_placement()) qm.clear_dir();
 }
 
+// Of clients and a recording each replaces the other of the plan, and its block sizes. The digest of a recording is not
+// that of another one.
+void ReplaceCommits(const FieldDescriptor& field, v1::TestPlan& plan) {
+  if (field.containing_type() != v1::GroupCommit::descriptor()) return;
+  const bool pattern = field.number() == v1::GroupCommit::kPatternFieldNumber;
+  if (!pattern && field.number() != v1::GroupCommit::kClientsFieldNumber) return;
+  plan.clear_block_size_bytes();
+  plan.clear_block_size_mix();
+  v1::GroupCommit& commits = *plan.mutable_group_commit();
+  for (const FieldDescriptor& other : FieldsOf(*v1::GroupCommit::descriptor())) {
+    if (pattern ? IsOfClients(other) : IsOfPattern(other)) commits.GetReflection()->ClearField(&commits, &other);
+  }
+  commits.clear_pattern_sha256();
+}
+
 }  // namespace
 
 absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& given, v1::TestPlan& plan) {
@@ -224,11 +248,8 @@ absl::Status SetPlanOption(const FieldDescriptor& field, const std::string& give
                                   ? SetFromText(field, text, message)
                                   : SetWorkloadValues(field, listed ? SplitList(*list, text) : std::vector{text}, plan);
   if (!status.ok()) return WithOption(RuleOf(field).flag(), status);
-  // Of --bsize, --bsize-mix and --clients each replaces the others of the plan.
-  if (&field == v1::GroupCommit::descriptor()->FindFieldByNumber(v1::GroupCommit::kClientsFieldNumber)) {
-    plan.clear_block_size_bytes();
-    plan.clear_block_size_mix();
-  }
+  // Of --bsize, --bsize-mix, --clients and --pattern each replaces the others of the plan.
+  ReplaceCommits(field, plan);
   if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeMixFieldNumber)) {
     plan.clear_block_size_bytes();
   } else if (&field == v1::TestPlan::descriptor()->FindFieldByNumber(v1::TestPlan::kBlockSizeBytesFieldNumber)) {

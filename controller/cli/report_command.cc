@@ -11,6 +11,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
 #include "controller/fleet/exit_code.h"
+#include "controller/journal/digest.h"
 #include "controller/journal/results.h"
 #include "controller/live/views.h"
 
@@ -37,11 +38,14 @@ int ReportAcceptance(const ReportFlags& flags, CommandLine& line) {
   const absl::StatusOr<v1::AcceptReport> report = LoadAcceptDirectory(flags.directory);
   if (!report.ok()) return PrintErrors(line, report.status(), Exit::kWrong);
   absl::Status written;
-  if (!flags.print_only) {
+  std::string digest;
+  if (flags.print_only) {
+    digest = DigestText(CheckDigest(flags.directory));
+  } else {
     const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
-    written = results.ok() ? WriteAcceptFiles(*results, *report) : results.status();
+    written = results.ok() ? WriteAcceptFiles(*results, *report, &digest) : results.status();
   }
-  return PrintAcceptance(*report, flags.directory, view, written, line);
+  return PrintAcceptance(*report, {flags.directory, digest}, view, written, line);
 }
 
 int ReportMain(ReportFlags& flags, CommandLine& line) {
@@ -67,23 +71,26 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
         if (intervals) intervals->OnRecord(record);
       });
   if (!damage.ok()) return PrintError(line, damage.status(), Exit::kWrong);
-  if (!damage->empty()) analyzer.AddDamage(absl::StrCat(*damage, "; the report covers what comes before it."));
+  if (!damage->empty()) analyzer.AddDamage(DamageNote(*damage));
   const v1::Report report = analyzer.Finish();
   if (intervals) {
     intervals->OnEnd();
     line.out << "\n";
   }
-  line.out << PaintVerdicts(ReportText(report, flags.view, {flags.directory, is_file}),
-                            line.color_out && flags.view.summary.empty())
+  absl::Status kept;
+  std::string digest;
+  if (!is_file && flags.print_only) {
+    digest = DigestText(CheckDigest(flags.directory));
+  } else if (!is_file) {
+    const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
+    kept = results.ok() ? WriteReportFiles(*results, report, &digest) : results.status();
+  }
+  line.out << PaintVerdicts(
+                  ReportText(report, flags.view, {.path = flags.directory, .is_journal = is_file, .digest = digest}),
+                  line.color_out && flags.view.summary.empty())
            << std::flush;
   WroteOutput(line);
-  if (!flags.print_only && !is_file) {
-    const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
-    if (!results.ok()) return PrintError(line, results.status(), Exit::kWrong);
-    if (const absl::Status written = WriteReportFiles(*results, report); !written.ok()) {
-      return PrintError(line, written, Exit::kWrong);
-    }
-  }
+  if (!kept.ok()) return PrintError(line, kept, Exit::kWrong);
   if (const absl::Status written = WriteJUnit(flags.view.junit, report); !written.ok()) {
     return PrintError(line, written, Exit::kWrong);
   }

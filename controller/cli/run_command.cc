@@ -15,6 +15,7 @@
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/render/mqldt.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -88,6 +89,7 @@ std::string CsvFileProblem(const v1::TestPlan& plan) {
   if (HasPlacement(plan) || plan.has_block_size_mix() || plan.has_group_commit()) {
     return absl::StrCat("mqldt's columns are for one block size a step, which a ",
                         HasPlacement(plan)        ? "placement"
+                        : PlaysPattern(plan)      ? "recording"
                         : plan.has_group_commit() ? "run with clients"
                                                   : "mix",
                         " does not have; use report.csv");

@@ -13,6 +13,7 @@
 #include "common/posix.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/analysis/whole_run.h"
 #include "controller/app/file_checks.h"
 #include "controller/app/runs.h"
 #include "controller/cli/commands.h"
@@ -139,6 +140,7 @@ int RunXdisk(const XdiskOptions& options, const XdiskFlags& flags, const v1::Tes
     for (const std::string& reason : report.verdict().reasons()) {
       PrintRemark(line, absl::StrCat("the figures are inconclusive: ", reason));
     }
+    for (const std::string& note : UnfilledFiles(report)) PrintRemark(line, note);
     PrintRemark(line, absl::StrCat("the journal, the report and its page are in ", results));
     return pages.status();
   };

@@ -15,12 +15,14 @@
 #include "common/field_rules.h"
 #include "common/protocol.h"
 #include "common/units.h"
+#include "controller/compare/commit_load.h"
 #include "controller/compare/step_data.h"
 #include "controller/compare/watched_sides.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
 #include "controller/render/text.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "google/protobuf/message.h"
@@ -73,13 +75,6 @@ bool IsStated(const RunFact& fact, const StatedDifferences& stated) {
   return std::ranges::any_of(fact.options, [&stated](const std::string& option) { return stated.count(option) > 0; });
 }
 
-// A scalar as the plan spells it, with at most six digits of a number; empty where it is not given.
-std::string Spelled(const Message& message, const FieldDescriptor& field) {
-  if (field.is_repeated() || !message.GetReflection()->HasField(message, &field)) return "";
-  return KindOf(field) == ValueKind::kNumber ? absl::StrCat(message.GetReflection()->GetDouble(message, &field))
-                                             : FormatValue(field, message);
-}
-
 std::string ReadPercent(const v1::Report& report) {
   return absl::StrCat(report.plan().read_percent());
 }
@@ -103,7 +98,7 @@ std::string NotGiven(const FieldDescriptor& field, const v1::Report& report) {
   return "not given";
 }
 
-// The plan's own options, those of each host's workload as it was sent, and those of simulated clients.
+// The plan's own options, those of each host's workload as it was sent, and those of group commit.
 std::vector<RunFact> OptionFacts() {
   std::vector<RunFact> facts;
   const auto relevant = [](const FieldDescriptor& field) {
@@ -113,34 +108,24 @@ std::vector<RunFact> OptionFacts() {
   const auto option = [](const FieldDescriptor& field) { return absl::StrCat("--", RuleOf(field).flag()); };
   for (const FieldDescriptor& field : FieldsOf(*v1::LogWorkload::descriptor())) {
     if (!relevant(field)) continue;
-    facts.push_back(
-        OfHosts(option(field), "", [&field](const v1::HostReport& host) { return Spelled(host.workload(), field); }));
+    facts.push_back(OfHosts(option(field), "",
+                            [&field](const v1::HostReport& host) { return SpelledOption(host.workload(), field); }));
   }
   for (const FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
     if (field.is_repeated() || field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE || !relevant(field)) continue;
     facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
-      const std::string text = Spelled(report.plan(), field);
+      const std::string text = SpelledOption(report.plan(), field);
       return text.empty() ? NotGiven(field, report) : text;
     }));
   }
   for (const FieldDescriptor& field : FieldsOf(*v1::GroupCommit::descriptor())) {
+    if (RuleOf(field).flag().empty()) continue;
     facts.push_back(OfRun(option(field), "", [&field](const v1::Report& report) {
-      const std::string text = report.plan().has_group_commit() ? Spelled(report.plan().group_commit(), field) : "";
+      const std::string text = CommitOption(report.plan(), field);
       return text.empty() ? "not given" : text;
     }));
   }
   return facts;
-}
-
-// Everything that makes the commits of simulated clients, as the plan spells it; "none" without them.
-std::string SimulatedClients(const v1::Report& report) {
-  if (!report.plan().has_group_commit()) return "none";
-  std::vector<std::string> parts;
-  for (const FieldDescriptor& field : FieldsOf(*v1::GroupCommit::descriptor())) {
-    const std::string text = Spelled(report.plan().group_commit(), field);
-    if (!text.empty()) parts.push_back(absl::StrCat("--", RuleOf(field).flag(), " ", text));
-  }
-  return absl::StrJoin(parts, " ");
 }
 
 std::string Sync(const v1::HostReport& host) {
@@ -165,8 +150,9 @@ const std::vector<RunFact>& DecisiveFacts() {
                                    const std::string& mix = report.plan().block_size_mix();
                                    return mix.empty() ? std::string("none") : mix;
                                  })),
-      SetBy({"clients", "message-size", "think-time", "client-rate", "log-buffer-pages", "log-write-integrity"},
-            OfRun("simulated clients (--clients)", "commits make the sizes of the writes", SimulatedClients)),
+      SetBy(CommitFlags(),
+            OfRun("simulated clients or recording (--clients, --pattern)", "commits make the sizes of the writes",
+                  [](const v1::Report& report) { return CommitLoad(report.plan()); })),
       SetBy({"read-percent"},
             OfRun("percentage of reads (--read-percent)",
                   "reads and writes take turns, so that each has less time the more the other has", ReadPercent)),
@@ -335,6 +321,10 @@ void AddRunWarnings(const RunInput& run, const std::string& label, std::vector<s
                                       " went through the page cache, and may show the host's memory in place of the "
                                       "storage"));
     }
+  }
+  if (PlaysWritesAsRecorded(run.report.plan())) {
+    warnings.push_back(absl::StrCat(label, " issued the recorded writes as they are (--playback writes), which is ",
+                                    kNotWhatMqIssues));
   }
   for (const v1::StepReport& step : run.report.steps()) {
     if (!step.cut_short().empty()) {
@@ -511,6 +501,19 @@ absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDi
   return absl::FailedPreconditionError(absl::StrCat("not comparable: ", absl::StrJoin(refused, "; "),
                                                     "; if that is what you compare, pass --differs ",
                                                     absl::StrJoin(options, ",")));
+}
+
+absl::Status CheckJudged(const std::vector<SideInput>& sides) {
+  absl::Status judged;
+  ForEachRun(sides, [&judged](const RunInput& run, const std::string& /*label*/) {
+    if (!PlaysWritesAsRecorded(run.report.plan())) return;
+    judged.Update(absl::FailedPreconditionError(
+        absl::StrCat(run.source,
+                     ": never judged: its recorded writes are issued as they are (--playback writes), which "
+                     "is ",
+                     kNotWhatMqIssues, "; leave out --fail-if-slower, or play them by demand")));
+  });
+  return judged;
 }
 
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides) {

@@ -47,6 +47,10 @@ absl::StatusOr<StatedDifferences> ParseDiffers(const std::string& names);
 // differ between sides, not within one. No stated difference allows reads against writes.
 absl::Status CheckComparable(const std::vector<SideInput>& sides, const StatedDifferences& stated = {});
 
+// FAILED_PRECONDITION if a run issued recorded writes as they are (--playback writes): it is never judged, so that no
+// figure can be gated.
+absl::Status CheckJudged(const std::vector<SideInput>& sides);
+
 // Block sizes that every run measured, in ascending order.
 std::vector<uint64_t> CommonBlockSizes(const std::vector<SideInput>& sides);
 

@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/protocol.h"
+#include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/compare/compare_words.h"
 #include "controller/render/json.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/scopes.h"
 #include "controller/statistics/run_statistics.h"
 
@@ -109,7 +111,15 @@ class Comparer {
     Judge();
     for (const std::string& sentence : MethodInWords(comparison_)) comparison_.add_method(sentence);
     for (const std::string& sentence : LimitsInWords(sides_, comparison_)) comparison_.add_limits(sentence);
-    if (sides_.front().runs.front().report.plan().has_group_commit()) {
+    const bool recording = std::ranges::any_of(sides_, [](const SideInput& side) {
+      const v1::TestPlan& plan = side.runs.front().report.plan();
+      return PlaysPattern(plan) && !PlaysWritesAsRecorded(plan);
+    });
+    if (recording) {
+      comparison_.add_limits(
+          "Commits are simulated, one for each recorded write, and on slower storage they leave in fewer and larger "
+          "writes: fewer, larger or slower writes alone are no worse. The commits show which side is faster.");
+    } else if (plan_.has_group_commit() && !PlaysPattern(plan_)) {
       comparison_.add_limits(
           "Clients and commits are simulated, and commits make the number and the sizes of the writes: fewer, larger "
           "or slower writes alone are no worse. The commits show which side is faster.");
@@ -368,6 +378,7 @@ absl::StatusOr<v1::Comparison> Compare(const std::vector<SideInput>& sides, cons
     settings.paired = CompleteDesign(*settings.paired, sides[0].runs.size());
   }
   if (absl::Status comparable = CheckComparable(sides, settings.differs); !comparable.ok()) return comparable;
+  if (settings.fail_if_slower) PLIMSOLL_RETURN_IF_ERROR(CheckJudged(sides));
   if (const size_t sizes = CommonBlockSizes(sides).size(); sizes > kMostBlockSizes) {
     return absl::FailedPreconditionError(absl::StrCat("not comparable: ", FormatCount(sizes),
                                                       " block sizes were measured in all runs; compare at most ",

@@ -19,12 +19,25 @@ bool IsUsual(const IndexedHost& host) {
          static_cast<size_t>(workload.files_size()) <= kMaxFiles && host.work.hosts() <= kMaxRunHosts;
 }
 
+// The used files and their sizes; empty if these are not known.
+std::vector<NamedFile> FilesOf(const IndexedHost& host) {
+  const v1::LogWorkload& workload = host.workload();
+  const std::vector<std::string> names = UsedFiles(workload);
+  const bool reported = !names.empty() && host.file_bytes.size() == names.size();
+  if (!reported && !workload.has_file_size_bytes()) return {};
+  std::vector<NamedFile> files;
+  for (size_t i = 0; i < names.size(); ++i) {
+    files.push_back({names[i], reported ? host.file_bytes[i] : workload.file_size_bytes()});
+  }
+  return files;
+}
+
 // The parts of the files that the host's threads use; empty if they are not known.
 std::vector<FileRegion> RegionsOf(const IndexedHost& host) {
   const v1::LogWorkload& workload = host.workload();
-  if (!UsesFiles(workload) || !workload.has_file_size_bytes() || host.largest_block_bytes == 0) return {};
-  std::vector<NamedFile> files;
-  for (const std::string& file : UsedFiles(workload)) files.push_back({file, workload.file_size_bytes()});
+  if (!UsesFiles(workload) || host.largest_block_bytes == 0) return {};
+  const std::vector<NamedFile> files = FilesOf(host);
+  if (files.empty()) return {};
   FileDivision division{.threads = workload.qm(), .block_bytes = host.largest_block_bytes};
   if (workload.share() == v1::FILE_SHARE_RANGES) {
     division.hosts = std::max(host.work.hosts(), 1U);

@@ -14,8 +14,8 @@
 namespace plimsoll {
 
 // Derives the places of operations from the plan and the numbers of the operations, as the agent does. A place is not
-// known if the number is not known, if blocks differ in size, and in files that existed before the run if the plan does
-// not set the size that is used: the journal does not have their sizes. Not thread-safe.
+// known if the number is not known, if blocks differ in size, and in files that existed before the run if neither the
+// plan nor the host's agent gives their sizes: agents of earlier versions do not report them. Not thread-safe.
 class ExportedPlaces {
  public:
   // `index` must outlive the object.

@@ -271,6 +271,10 @@ void RunIndex::Take(const v1::JournalRecord& record, bool accepted) {
       }
     }
     hosts_.try_emplace(joined.host(), std::move(host));
+  } else if (record.has_host_prepared()) {
+    const auto& file_bytes = record.host_prepared().prepared().file_bytes();
+    const auto host = hosts_.find(record.host_prepared().host());
+    if (host != hosts_.end()) host->second.file_bytes.assign(file_bytes.begin(), file_bytes.end());
   } else if (record.has_step_begin()) {
     // A later one replaces the first: the hosts were armed again.
     const v1::StepBegin& begin = record.step_begin();

@@ -107,6 +107,8 @@ struct IndexedHost {
   v1::LogWork work;
   // The largest block of the steps in its part of the plan; 0: it has no steps.
   uint64_t largest_block_bytes = 0;
+  // Bytes of each file that existed and is used, as the host reported them; empty if it did not.
+  std::vector<uint64_t> file_bytes = {};
 
   const v1::LogWorkload& workload() const { return work.workload(); }
 };

@@ -37,6 +37,8 @@ class AgentListener {
   virtual void OnRenewed() = 0;
   // The exchanges of one Probe call; fewer than asked where the stream broke.
   virtual void OnProbes(v1::ProbeBatch probes) = 0;
+  // A PatternChunk that was given to Send has left this process, in their order. Those that have not are in its memory.
+  virtual void OnChunkSent() {}
 };
 
 // One agent. All calls return at once; answers go to the listener. Thread-safe.
@@ -81,10 +83,14 @@ struct SessionClosed {
 // The agent has answered over another connection than the session's.
 struct Renewed {};
 
+// AgentListener::OnChunkSent.
+struct ChunkSent {};
+
 struct Event {
   size_t host = 0;
   MonotonicNs time;  // when it came in
-  std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed> body;
+  std::variant<absl::StatusOr<v1::HostDescription>, v1::AgentMessage, SessionClosed, v1::ProbeBatch, Renewed, ChunkSent>
+      body;
 };
 
 // Everything that happens to a run, in one order, for the one thread that runs it. Push returns false when the queue is

@@ -28,6 +28,7 @@ class QueueingListener final : public AgentListener {
   void OnSessionClosed(absl::Status status) override { Push(SessionClosed{Plain(status)}); }
   void OnProbes(v1::ProbeBatch probes) override { Push(std::move(probes)); }
   void OnRenewed() override { Push(Renewed{}); }
+  void OnChunkSent() override { Push(ChunkSent{}); }
 
  private:
   // A peer's error text may be any bytes. In a message they must be UTF-8, or the journal cannot be read; on a

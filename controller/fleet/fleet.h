@@ -54,6 +54,8 @@ struct Host {
   std::optional<MonotonicNs> awaited_since;
   MonotonicNs last_progress;
   uint64_t progress = 0;
+  // Parts of a recording that were given to its client and have not left this process.
+  size_t unsent_chunks = 0;
   // What it last saw of the others and of the space.
   std::optional<v1::Placed> placed;
   uint64_t prepare_done_bytes = 0;

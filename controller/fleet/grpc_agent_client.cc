@@ -255,12 +255,14 @@ absl::Status SessionCall::Deliver(const Received& received) {
 void SessionCall::OnWriteDone(bool ok) {
   MutexLock lock(link_->mutex);
   writing_ = false;
+  const bool chunk = outgoing_.front().has_pattern_chunk();
   outgoing_.pop_front();
   if (!ok) {
     outgoing_.clear();
     return;
   }
   SendNext();
+  if (chunk) listener_.OnChunkSent();
 }
 
 void SessionCall::OnDone(const grpc::Status& status) {

@@ -173,6 +173,8 @@ class ResultsDirectory {
   static absl::StatusOr<ResultsDirectory> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
+  // The directory itself, for openat and its like; valid as long as the object.
+  int descriptor() const { return directory_.fd.get(); }
   absl::StatusOr<std::unique_ptr<JournalWriter>> CreateJournal() const;
   // Writes the file whole, or leaves the old one.
   absl::Status Write(const std::string& name, const std::string& content) const;

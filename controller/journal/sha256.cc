@@ -20,25 +20,7 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kDigits = 64;
-constexpr size_t kReadBytes = size_t{1} << 20;
-
-class Sha256Sum {
- public:
-  Sha256Sum() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-  }
-
-  void Add(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
-  std::string Take() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
-    return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest.data()), length));
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
+constexpr size_t kReadBytes = size_t{64} << 10;
 
 // Where the seal's value begins; npos: the text has no seal. A quote within a value has a backslash before it, so that
 // only a member has this form.
@@ -50,40 +32,68 @@ size_t SealStart(const std::string& text) {
 
 }  // namespace
 
+Sha256Sum::Sha256Sum() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+}
+
+void Sha256Sum::Add(const void* data, size_t size) {
+  EVP_DigestUpdate(context_.get(), data, size);
+}
+
+std::string Sha256Sum::Take() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned length = 0;
+  EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
+  return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest.data()), length));
+}
+
 std::string Sha256(std::string_view bytes) {
   Sha256Sum sum;
   sum.Add(bytes.data(), bytes.size());
   return sum.Take();
 }
 
-absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std::string& part,
-                                        const std::string& name) {
-  std::string path = part;
+absl::StatusOr<UniqueFd> OpenBelow(int directory, const std::string& part, const std::string& name) {
+  std::string path = part.empty() ? name : part;
   const auto failed = [&path](int error) -> absl::Status {
     if (error == ENOENT) return absl::NotFoundError(absl::StrCat(path, " is missing"));
     if (error == ELOOP) return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link"));
     return PosixError("open", path, error);
   };
-  const UniqueFd above(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!above.valid()) return PosixError("open", directory, errno);
+  UniqueFd inside;
   struct stat info{};
-  if (fstatat(above.get(), part.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return failed(errno);
-  if (S_ISLNK(info.st_mode)) return failed(ELOOP);
-  const UniqueFd inside(openat(above.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!inside.valid()) return failed(errno);
-  absl::StrAppend(&path, "/", name);
+  if (!part.empty()) {
+    if (fstatat(directory, part.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return failed(errno);
+    if (S_ISLNK(info.st_mode)) return failed(ELOOP);
+    inside = UniqueFd(openat(directory, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!inside.valid()) return failed(errno);
+    absl::StrAppend(&path, "/", name);
+  }
   // A pipe has no writer to wait for.
-  const UniqueFd fd(openat(inside.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd fd(
+      openat(part.empty() ? directory : inside.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return failed(errno);
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
+  return fd;
+}
+
+absl::StatusOr<std::string> Sha256OfRest(int fd, const std::string& path) {
   Sha256Sum sum;
   std::vector<char> buffer(kReadBytes);
   while (true) {
-    PLIMSOLL_ASSIGN_OR_RETURN(const size_t got, ReadFully(fd.get(), path, buffer.data(), buffer.size()));
+    PLIMSOLL_ASSIGN_OR_RETURN(const size_t got, ReadFully(fd, path, buffer.data(), buffer.size()));
     if (got == 0) return sum.Take();
     sum.Add(buffer.data(), got);
   }
+}
+
+absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std::string& part,
+                                        const std::string& name) {
+  const UniqueFd above(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!above.valid()) return PosixError("open", directory, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenBelow(above.get(), part, name));
+  return Sha256OfRest(fd.get(), part.empty() ? name : absl::StrCat(part, "/", name));
 }
 
 std::string SealRecord(std::string text) {

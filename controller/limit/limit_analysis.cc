@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -141,7 +142,7 @@ LimitSearch::Options LimitAnalysis::SearchOptions() const {
   const v1::LimitPlan& limit = plan_.limit();
   LimitSearch::Options options;
   options.over = limit.over();
-  options.most_load = OverClients() ? plan_.group_commit().clients() : plan_.workload().qm();
+  options.most_load = MostLoad();
   uint32_t writers = 0;
   uint32_t fewest = UINT32_MAX;
   for (const auto& [number, host] : hosts_) {
@@ -181,7 +182,26 @@ void LimitAnalysis::OnFrame(uint32_t host, const v1::Frame& frame, const std::st
 }
 
 bool LimitAnalysis::IsClosedLoop() const {
-  return plan_.limit().over() != v1::LIMIT_OVER_RATE && plan_.workload().rate_per_second() <= 0;
+  return plan_.limit().over() != v1::LIMIT_OVER_RATE && plan_.workload().rate_per_second() <= 0 && !PlaysPattern(plan_);
+}
+
+double LimitAnalysis::MostLoad() const {
+  return OverClients()      ? plan_.group_commit().clients()
+         : OverLoadFactor() ? plan_.group_commit().load_factor()
+                            : plan_.workload().qm();
+}
+
+double LimitAnalysis::LoadOf(const v1::StepReport& report) const {
+  switch (plan_.limit().over()) {
+    case v1::LIMIT_OVER_RATE:
+      return report.rate_per_second();
+    case v1::LIMIT_OVER_CLIENTS:
+      return report.clients();
+    case v1::LIMIT_OVER_LOAD_FACTOR:
+      return report.load_factor();
+    default:
+      return report.has_queue_managers() ? report.queue_managers() : plan_.workload().qm();
+  }
 }
 
 void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::CriterionReport>& criteria,
@@ -189,13 +209,9 @@ void LimitAnalysis::OnStep(const v1::StepReport& report, const std::vector<v1::C
   if (!search_) search_.emplace(SearchOptions());
   Step& step = steps_.emplace_back();
   v1::LimitPoint& point = step.point;
-  const bool over_rate = plan_.limit().over() == v1::LIMIT_OVER_RATE;
   point.set_step(report.number());
   point.set_purpose(report.purpose());
-  point.set_load(over_rate                     ? report.rate_per_second()
-                 : OverClients()               ? report.clients()
-                 : report.has_queue_managers() ? report.queue_managers()
-                                               : plan_.workload().qm());
+  point.set_load(LoadOf(report));
   point.set_measured_ns(report.measured_ns());
 
   LimitResult result = TakeCluster(report, point);
@@ -363,13 +379,17 @@ std::optional<v1::LogStep> LimitAnalysis::NextStep() const {
   *step.mutable_operations() = first_step_.operations();
   step.set_read_percent(first_step_.read_percent());
   step.set_random_order(first_step_.random_order());
+  if (first_step_.has_group_commit()) {
+    *step.mutable_group_commit() = first_step_.group_commit();
+    step.set_block_size_bytes(0);
+  }
+  const double load = next->load > 0 ? next->load : MostLoad();
   if (plan_.limit().over() == v1::LIMIT_OVER_RATE) {
     step.set_rate_per_second(next->load);
   } else if (OverClients()) {
-    *step.mutable_group_commit() = first_step_.group_commit();
-    step.mutable_group_commit()->set_clients(next->load > 0 ? static_cast<uint32_t>(next->load)
-                                                            : plan_.group_commit().clients());
-    step.set_block_size_bytes(0);
+    step.mutable_group_commit()->set_clients(static_cast<uint32_t>(load));
+  } else if (OverLoadFactor()) {
+    step.mutable_group_commit()->set_load_factor(load);
   } else {
     step.set_qm(static_cast<uint32_t>(next->load));
   }
@@ -387,7 +407,7 @@ std::string LimitAnalysis::LastStepText() const {
     return absl::StrCat(
         step, point.load() > 0 ? LoadText(point.load()) : MostText(),
         absl::StrFormat(": %s %ss/s of all hosts, %sp50 %.3f ms", FormatRate(point.iops()),
-                        OverClients() ? kCommitName : AnyOperation(plan_.read_percent()),
+                        plan_.has_group_commit() ? kCommitName : AnyOperation(plan_.read_percent()),
                         ReadsAndWrites(plan_.read_percent()) ? "write " : "", Milliseconds(point.cluster().p50_ns())),
         !waited                     ? ""
         : search_->recovered(known) ? "; the storage has recovered"
@@ -415,11 +435,12 @@ std::optional<LimitAnalysis::Outlook> LimitAnalysis::NextStepOutlook() const {
 }
 
 std::string LimitAnalysis::AmountText(double load) const {
-  return plan_.limit().over() == v1::LIMIT_OVER_RATE ? FormatTargetRate(load) : FormatFixed(load, 0);
+  const bool whole = plan_.limit().over() != v1::LIMIT_OVER_RATE && !OverLoadFactor();
+  return whole ? FormatFixed(load, 0) : FormatTargetRate(load);
 }
 
 std::string LimitAnalysis::MostText() const {
-  return OverClients() ? LoadText(plan_.group_commit().clients()) : "no target rate";
+  return OverClients() || OverLoadFactor() ? LoadText(MostLoad()) : "no target rate";
 }
 
 std::string LimitAnalysis::LoadText(double load) const {
@@ -427,6 +448,7 @@ std::string LimitAnalysis::LoadText(double load) const {
     return absl::StrCat(AmountText(load), " ", AnyOperation(plan_.read_percent()), "s/s per queue manager");
   }
   if (OverClients()) return absl::StrCat(AmountText(load), load == 1 ? " client" : " clients", " per queue manager");
+  if (OverLoadFactor()) return absl::StrCat(AmountText(load), " times the recorded load");
   return absl::StrCat(AmountText(load), load == 1 ? " queue manager per host" : " queue managers per host");
 }
 

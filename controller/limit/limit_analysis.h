@@ -82,8 +82,13 @@ class LimitAnalysis final : public SectionAnalysis {
   const Step* BeforeAt(const Step& step) const;
   // Queue managers have no target rate.
   bool IsClosedLoop() const;
-  // It searches over the clients of each queue manager.
+  // It searches over the clients of each queue manager, or over the load factor of a recording.
   bool OverClients() const { return plan_.limit().over() == v1::LIMIT_OVER_CLIENTS; }
+  bool OverLoadFactor() const { return plan_.limit().over() == v1::LIMIT_OVER_LOAD_FACTOR; }
+  // The highest load that a search over anything but the rate tries.
+  double MostLoad() const;
+  // The load of a step.
+  double LoadOf(const v1::StepReport& report) const;
   // "12.5 writes/s per queue manager", "3 queue managers per host".
   std::string LoadText(double load) const;
   // The load of the step at the maximum, which LimitSearch leaves to the plan.

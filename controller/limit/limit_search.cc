@@ -30,6 +30,8 @@ constexpr double kBeforeFactor = 2;
 constexpr int kMostExtensions = 3;
 // Below this share of the maximum no load is searched.
 constexpr double kLeastShare = 0.001;
+// Least load factor that a plan can have.
+constexpr double kLeastLoadFactor = 0.01;
 // How much beyond a maximum that meets the criteria the search goes on.
 constexpr double kBeyondFactor = 1.1;
 constexpr double kMostOverMaximum = 4;
@@ -68,7 +70,7 @@ double Round(double load) {
 }  // namespace
 
 bool LimitSearch::Decides(const LimitResult& result) const {
-  // As fast as possible is one of the loads where the number of queue managers is searched.
+  // The maximum is one of the loads where these have a highest one.
   return result.purpose == v1::STEP_PURPOSE_SEARCH || result.purpose == v1::STEP_PURPOSE_HOLD ||
          result.purpose == v1::STEP_PURPOSE_CHECK || (!over_rate() && result.purpose == v1::STEP_PURPOSE_MAXIMUM);
 }
@@ -218,14 +220,18 @@ LimitSearch::Recovery LimitSearch::RecoveryBy(double LimitResult::* median_ns, s
   return since.size() >= kMostProbes ? Recovery::kInVain : Recovery::kProbe;
 }
 
+double LimitSearch::RateOf(double load) const {
+  return over_load_factor() ? maximum() * load / options_.most_load : load;
+}
+
 LimitStep LimitSearch::ProbeStep() const {
   LimitStep probe{v1::STEP_PURPOSE_PROBE, 1, std::min(kProbeNs, options_.duration_ns)};
-  if (over_rate()) {
-    probe.load = Round(std::max(kProbeShare * maximum(), 0.001));
-    const double needed_ns = kProbeOperations / (probe.load * std::max(options_.writers, 1.0)) * kNsPerSecond;
-    probe.duration_ns = std::max(probe.duration_ns,
-                                 static_cast<int64_t>(std::min(needed_ns, static_cast<double>(options_.duration_ns))));
-  }
+  if (counts()) return probe;
+  probe.load = over_rate() ? Round(std::max(kProbeShare * maximum(), 0.001))
+                           : Round(std::max(kProbeShare * options_.most_load, kLeastLoadFactor));
+  const double needed_ns = kProbeOperations / (RateOf(probe.load) * std::max(options_.writers, 1.0)) * kNsPerSecond;
+  probe.duration_ns =
+      std::max(probe.duration_ns, static_cast<int64_t>(std::min(needed_ns, static_cast<double>(options_.duration_ns))));
   return probe;
 }
 
@@ -252,14 +258,15 @@ std::optional<LimitStep> LimitSearch::Extension() const {
 std::optional<double> LimitSearch::NextLoad() const {
   const LimitBounds known = bounds();
   const double low = known.meets;
-  if (!over_rate()) {
-    if (!known.above) return std::nullopt;  // the largest one meets the criteria
+  // The largest one meets the criteria.
+  if (!over_rate() && !known.above) return std::nullopt;
+  if (counts()) {
     // One client more or less is within what chance does to many.
     const double narrow = over_clients() ? low * (1 + options_.tolerance) : low;
     const double middle = std::floor((low + *known.above) / 2);
     return middle > low && *known.above > narrow ? std::optional(middle) : std::nullopt;
   }
-  const double most = maximum();
+  const double most = over_rate() ? maximum() : options_.most_load;
   if (most <= 0) return std::nullopt;
   if (!known.above) {
     if (low == 0) return Round(most / 2);
@@ -269,7 +276,7 @@ std::optional<double> LimitSearch::NextLoad() const {
   }
   const double high = *known.above;
   if (low == 0) {
-    if (high < kLeastShare * most) return std::nullopt;
+    if (high < kLeastShare * most || (over_load_factor() && high < 2 * kLeastLoadFactor)) return std::nullopt;
     return Round(high / 2);
   }
   const auto between = [](double a, double b) -> std::optional<double> {
@@ -280,6 +287,7 @@ std::optional<double> LimitSearch::NextLoad() const {
   if (high > low * (1 + options_.tolerance)) return between(low, high);
   // What stays undecided lies between the two; the load that is beyond it is searched from above.
   if (!known.exceeds) {
+    if (over_load_factor()) return std::nullopt;  // it is the highest one
     // A load generator that is in the way at this load is so at higher ones.
     if (options_.rules >= 4 && LastOf(known.undecided)->generator_bound) return std::nullopt;
     return known.undecided < kMostOverMaximum * most ? std::optional(Round(known.undecided * kBeyondFactor))
@@ -341,8 +349,9 @@ std::vector<size_t> LimitSearch::curve() const {
 
 LimitStep LimitSearch::CurveStep(double load) const {
   LimitStep step{v1::STEP_PURPOSE_CURVE, load, options_.duration_ns};
-  if (!over_rate()) return step;
-  const double seconds = kCurveOperations / (load * std::max(options_.host_writers, 1.0) * options_.curve_share);
+  if (counts()) return step;
+  const double seconds =
+      kCurveOperations / (RateOf(load) * std::max(options_.host_writers, 1.0) * options_.curve_share);
   const double longest = kMostCurveSteps * static_cast<double>(options_.duration_ns);
   LimitStep longer = step;
   longer.duration_ns = std::max(step.duration_ns, static_cast<int64_t>(std::min(seconds * kNsPerSecond, longest)));
@@ -392,7 +401,7 @@ std::optional<LimitStep> LimitSearch::NewCurvePoint() const {
     }
     return std::nullopt;
   }
-  if (!over_rate()) {
+  if (counts()) {
     double qms = 1;
     while (qms <= options_.most_load) {
       if (!measured(qms, 0.5)) return CurveStep(qms);
@@ -402,6 +411,7 @@ std::optional<LimitStep> LimitSearch::NewCurvePoint() const {
   }
   for (const double share : kCurveShares) {
     const double load = Round(share * meets);
+    if (over_load_factor() && load < kLeastLoadFactor) continue;
     if (!measured(load, kNearShare * meets)) return CurveStep(load);
   }
   const auto at = std::find_if(points.begin(), points.end(),

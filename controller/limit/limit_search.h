@@ -12,8 +12,8 @@
 
 namespace plimsoll {
 
-// What one step showed. Loads are operations per second of each queue manager, writes and reads together, or queue
-// managers of each host.
+// What one step showed. Loads are operations per second of each queue manager, writes and reads together; queue
+// managers of each host; clients of each queue manager; or load factors of a recording.
 struct LimitResult {
   v1::StepPurpose purpose = v1::STEP_PURPOSE_UNSPECIFIED;
   // 0: as fast as possible.
@@ -58,17 +58,17 @@ struct LimitBounds {
 };
 
 // A pure function of the results and their times: the same results lead to the same steps. The plan's first step is a
-// probe at a low rate. The search then measures the maximum without a target rate, and probes for the baseline to which
-// the storage must return after each overload. It brackets the limit, bisects the bracket, and holds the answer for
-// longer; the bracket's upper end is measured once more then. Undecided loads are measured again, each time for twice
-// as long, unless the load generator is in the way: then the search goes down. Points that the load-latency curve still
-// lacks come last; one that fails by what a single event can do is measured once more. Loads that contradict one
-// another end the search. Not thread-safe.
+// probe at a low load. The search then measures the maximum (without a target rate, or at the highest load), and probes
+// for the baseline to which the storage must return after each overload. It brackets the limit, bisects the bracket,
+// and holds the answer for longer; the bracket's upper end is measured once more then. Undecided loads are measured
+// again, each time for twice as long, unless the load generator is in the way: then the search goes down. Points that
+// the load-latency curve still lacks come last; one that fails by what a single event can do is measured once more.
+// Loads that contradict one another end the search. Not thread-safe.
 class LimitSearch {
  public:
   struct Options {
     v1::LimitOver over = v1::LIMIT_OVER_RATE;
-    // Highest load of a search over queue managers or clients.
+    // Highest load of a search over anything but the rate.
     double most_load = 0;
     // Queue managers on all hosts, and on the host with the fewest.
     double writers = 1;
@@ -130,6 +130,11 @@ class LimitSearch {
 
   bool over_rate() const { return options_.over == v1::LIMIT_OVER_RATE; }
   bool over_clients() const { return options_.over == v1::LIMIT_OVER_CLIENTS; }
+  bool over_load_factor() const { return options_.over == v1::LIMIT_OVER_LOAD_FACTOR; }
+  // Loads are whole numbers.
+  bool counts() const { return !over_rate() && !over_load_factor(); }
+  // Operations per second that each queue manager makes of a rate or a load factor, as far as the maximum shows it.
+  double RateOf(double load) const;
   // How long a step takes, with its warm-up and the time between steps.
   int64_t CostNs(const LimitStep& step) const;
   bool Affords(const LimitStep& step, int64_t reserve_ns) const;

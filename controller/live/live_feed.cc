@@ -116,7 +116,7 @@ void LiveFeed::Update(MonotonicNs now, const std::vector<std::unique_ptr<Host>>&
       Read(now, hosts, kPatienceNs);
       break;
     case LivePhase::kReleasing:
-      moment_.text = absl::StrCat("removing the files", InFlightText(now, hosts));
+      moment_.text = absl::StrCat(releasing_, InFlightText(now, hosts));
       break;
     case LivePhase::kBetween:
       break;
@@ -169,6 +169,11 @@ void LiveFeed::StepEnds() {
   const LiveSnapshot& now = moment_.view.now;
   moment_.view.phase = now.round_steps == 0 && now.step < now.steps ? "ended, the next step follows" : "ended";
   Enter(LivePhase::kBetween);
+}
+
+void LiveFeed::Releasing(const std::string& what) {
+  releasing_ = what;
+  Enter(LivePhase::kReleasing);
 }
 
 void LiveFeed::End() {

@@ -117,7 +117,8 @@ class LiveFeed {
   // All hosts have reported the end of the step: shows what is left to show of it.
   void StepMeasured(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& hosts);
   void StepEnds();
-  void Releasing() { Enter(LivePhase::kReleasing); }
+  // `what`: what the hosts do meanwhile.
+  void Releasing(const std::string& what = "removing the files");
   // Shows nothing until the next step starts.
   void Waiting() { Enter(LivePhase::kIdle); }
   // The log has its last record.
@@ -151,6 +152,7 @@ class LiveFeed {
   LiveMoment moment_;
   SettledStalls settled_;
   std::string drain_reason_;
+  std::string releasing_;
   std::string outlook_;
   int64_t left_ns_ = 0;
   int64_t settle_length_ns_ = 0;

@@ -3,7 +3,7 @@
 
 plimsoll.page = (() => {
   const {el, format} = plimsoll;
-  const {report, left_out: leftOut, warnings, configuration: settings} = plimsoll.readData();
+  const {report, left_out: leftOut, warnings, configuration: settings, digest} = plimsoll.readData();
   const NS = 1e9;
   const nameOf = (run) => (run.part === 'storage' ? 'storage' : run.part + ', run ' + run.run);
   const sentences = (texts) =>
@@ -108,6 +108,7 @@ plimsoll.page = (() => {
   document.getElementById('acceptance').replaceChildren(...content.filter((part) => part !== null));
   document.getElementById('foot').append(
       el('p', {class: 'soft'},
-         'The links open files in the directory of this page. accept.json has everything that is shown here.'));
+         'The links open files in the directory of this page. accept.json has everything that is shown here.'),
+      ...plimsoll.digestLine(digest));
   return {report};
 })();

@@ -51,6 +51,17 @@ plimsoll.breakable = (text) => {
   return parts.flatMap((part, at) => (at === 0 ? [part] : [document.createElement('wbr'), part]));
 };
 
+// The digest of the results for the foot of a page, in pieces that may stand on lines of their own; as a list that is
+// empty where it is not known.
+plimsoll.digestLine = (digest) => {
+  if (!digest) return [];
+  const pieces = digest.startsWith('sha256:') ? digest.match(/.{1,16}/g) : [digest];
+  return [plimsoll.el(
+      'p', {class: 'soft', id: 'digest'}, 'Digest of the results: ',
+      pieces.flatMap((piece, at) => (at === 0 ? [piece] : [document.createElement('wbr'), piece])),
+      '. \u201cplimsoll verify\u201d shows whether the files are still the same; pages are not among them.')];
+};
+
 // The mark of a series as its chart draws it: a line with its pattern of dashes, or an area. `one`: {color, dash}.
 plimsoll.swatch = (one, area = false) => {
   const {svg} = plimsoll;

@@ -20,26 +20,29 @@
 
   const overRate = (limit) => limit.over === 'rate';
   const overClients = (limit) => limit.over === 'clients';
+  const overLoadFactor = (limit) => limit.over === 'load_factor';
   const unit = (limit) =>
-      (overRate(limit)        ? plimsoll.words.all('writes/s per queue manager') :
-           overClients(limit) ? 'clients per queue manager' :
-                                'queue managers per host');
-  // What is counted by the second.
-  const counted = (limit) => (overClients(limit) ? 'commits/s' : plimsoll.words.main('writes/s'));
-  const load = (limit, value) => (overRate(limit) ? format.targetRate(value) : format.count(value));
+      (overRate(limit)           ? plimsoll.words.all('writes/s per queue manager') :
+           overClients(limit)    ? 'clients per queue manager' :
+           overLoadFactor(limit) ? 'times the recorded load' :
+                                   'queue managers per host');
+  // What is counted by the second. `of_commits`: throughput and latencies of the search are those of commits.
+  const counted = (limit) => (limit.of_commits ? 'commits/s' : plimsoll.words.main('writes/s'));
+  const load = (limit, value) =>
+      (overRate(limit) || overLoadFactor(limit) ? format.targetRate(value) : format.count(value));
 
   const pointsOf = (limit) =>
       limit.points.filter((point) => point.curve && point.iops > 0).sort((a, b) => a.load - b.load);
 
   const isExceeded = (point) => point.state === 'exceeds';
 
-  // The limit of each criterion about a latency, in nanoseconds: [text, limit].
+  // The limit of each criterion about the curve's latency, in nanoseconds: [text, limit].
   const UNITS = {ns: 1, us: 1e3, '\u00b5s': 1e3, ms: 1e6, s: 1e9, m: 6e10};
-  const limitsOf = (criteria) =>
+  const OF_WRITES = /^\s*(?:service_)?(?:p[\d.]+|min|max|w?avg)[^<:]*[<:]=?\s*([\d.]+)\s*(\S+)\s*$/i;
+  const OF_COMMITS = /^\s*commit_(?:p[\d.]+|min|max|w?avg)[^<:]*[<:]=?\s*([\d.]+)\s*(\S+)\s*$/i;
+  const limitsOf = (criteria, ofCommits) =>
       (criteria || [])
-          .map(
-              (text) =>
-                  [text, /^\s*(?:service_)?(?:p[\d.]+|min|max|w?avg)[^<:]*[<:]=?\s*([\d.]+)\s*(\S+)\s*$/i.exec(text)])
+          .map((text) => [text, (ofCommits ? OF_COMMITS : OF_WRITES).exec(text)])
           .filter(([, found]) => found && found[2].toLowerCase() in UNITS)
           .map(([text, found]) => [text, Number(found[1]) * UNITS[found[2].toLowerCase()]]);
 
@@ -127,7 +130,7 @@
         });
       }
     }
-    for (const [text, ns] of limitsOf(criteria)) {
+    for (const [text, ns] of limitsOf(criteria, limit.of_commits)) {
       series.push({name: 'limit of ' + text, values: rows.map(() => ns), color: 'bad', dash: [5, 4]});
     }
     const last = points[points.length - 1].load;
@@ -146,9 +149,10 @@
       name: 'Latency by load',
       x: rows.map((row) => row.x),
       range: new plimsoll.Range(0, last * 1.02, (at) => (at === 0 ? '0' : format.rate(at)), last / 20),
-      xTitle: overRate(limit) ? all('Writes per second offered, of each queue manager') :
-          overClients(limit)  ? 'Clients per queue manager' :
-                                'Queue managers per host',
+      xTitle: overRate(limit)   ? all('Writes per second offered, of each queue manager') :
+          overClients(limit)    ? 'Clients per queue manager' :
+          overLoadFactor(limit) ? 'Load factor: times the recorded load' :
+                                  'Queue managers per host',
       xText: text,
       xTicks: (from, to, pixels) => {
         const most = Math.max(2, Math.floor(pixels / 80));
@@ -172,8 +176,8 @@
       ],
       remark: points.some(isExceeded) ? 'Crosses: loads that exceed the criteria.' : null,
       yTitle: overRate(limit) ? all('response time, by writes/s per queue manager') :
-          overClients(limit)  ? 'commit latency (simulated), by clients per queue manager' :
-                                'service time, by queue managers per host',
+                                (limit.of_commits ? 'commit latency (simulated), by ' : 'service time, by ') +
+              (overLoadFactor(limit) ? 'load factor' : unit(limit)),
       yTick: format.shortTime,
       yText: (value) => (Number.isNaN(value) ? format.DASH : format.time(value)),
     });
@@ -205,8 +209,9 @@
     if (limit.maximum > 0)
       add('Maximum',
           format.rate(limit.maximum) + ' ' + counted(limit) + ' per queue manager, ' +
-              (overClients(limit) ? 'with ' + format.plural(plan.group_commit.clients, 'client') :
-                                    'without a target rate'));
+              (overClients(limit)        ? 'with ' + format.plural(plan.group_commit.clients, 'client') :
+                   overLoadFactor(limit) ? 'at ' + load(limit, plan.group_commit.load_factor) + ' ' + unit(limit) :
+                                           'without a target rate'));
     if (limit.knee > 0)
       add('Knee',
           load(limit, limit.knee) + ' ' + unit(limit) + ': most ' + counted(limit) + ' relative to their mean latency');
@@ -228,17 +233,19 @@
   };
 
   const beyond = (limit) =>
-      (overClients(limit) ? 'Commits beyond the limit, or the average' :
-                            plimsoll.words.main('Writes beyond the limit, or the average'));
+      (limit.of_commits ? 'Commits beyond the limit, or the average' :
+                          plimsoll.words.main('Writes beyond the limit, or the average'));
 
   const steps = (limit) => plimsoll.table(
       'Steps of the search',
       [
-        {title: 'Step'}, {title: 'Purpose', text: true},
-        {title: overRate(limit) ? 'Rate per queue manager' :
-             overClients(limit) ? 'Clients' :
-                                  'Queue managers'},
-        {title: overClients(limit) ? 'Commits/s' : 'IO/s'}, {title: 'p99', time: 'latency'},
+        {title: 'Step'}, {title: 'Purpose', text: true}, {
+          title: overRate(limit)    ? 'Rate per queue manager' :
+              overClients(limit)    ? 'Clients' :
+              overLoadFactor(limit) ? 'Load factor' :
+                                      'Queue managers'
+        },
+        {title: limit.of_commits ? 'Commits/s' : 'IO/s'}, {title: 'p99', time: 'latency'},
         {title: 'Criteria', text: true}, {title: 'Decided by', text: true}, {title: beyond(limit), text: true}
       ],
       limit.points.map(
@@ -250,8 +257,8 @@
 
   // The parts of the page, and the chart to draw once they are in it.
   const sections = ({report}) => {
-    const {limit} = report;
-    if (!limit) return null;
+    if (!report.limit) return null;
+    const limit = {...report.limit, of_commits: Boolean(report.plan.group_commit)};
     const chart = curve(limit, report.hosts, report.plan.criteria);
     const parts = [facts(limit, report.plan, report.verdict ? report.verdict.reasons : [])];
     if (chart !== null) {
@@ -266,8 +273,9 @@
     if (!step.purpose) return null;
     const what = step.rate_per_second ?
         format.rate(step.rate_per_second) + plimsoll.words.all(' writes/s per queue manager') :
-        step.clients        ? format.plural(step.clients, 'client') + ' per queue manager' :
         step.queue_managers ? format.plural(step.queue_managers, 'queue manager') + ' per host' :
+        step.clients        ? format.plural(step.clients, 'client') + ' per queue manager' :
+        step.load_factor    ? format.targetRate(step.load_factor) + ' times the recorded load' :
                               'no target rate';
     return 'Step ' + step.number + ' of ' + report.steps.length + ': ' + step.purpose + ', ' + what;
   };

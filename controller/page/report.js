@@ -3,7 +3,7 @@
 
 plimsoll.page = (() => {
   const {el, format, model} = plimsoll;
-  const {report, configuration, ha, steps} = model.read();
+  const {report, configuration, digest, ha, steps} = model.read();
   const main = document.getElementById('report');
 
   // What depends on the chosen step, between the parts about the run.
@@ -92,7 +92,8 @@ plimsoll.page = (() => {
         el('p', {class: 'soft'},
            'MB is 10\u2076 bytes. ' + latency + ' Times of day are UTC, by the controller\u2019s clock. \u2013: not ' +
                plimsoll.words.all('known, or too few writes for this percentile. ') +
-               'Point at a dotted word, or focus it, to see what it means.'));
+               'Point at a dotted word, or focus it, to see what it means.'),
+        ...plimsoll.digestLine(digest));
     state.sweep = [...kinds.flatMap((kind) => kind.charts || []), ...sweep.charts];
     for (const chart of state.sweep) chart.draw();
     kinds.forEach(({redraw}) => redraw && redraw());

@@ -65,9 +65,11 @@ plimsoll.figures = (step) => {
       const commits = Boolean(step.step.group_commit) && call.name === 'commit';
       const heads =
           services.heads.map((head) => (head.title === 'IO/s' ? {...head, title: 'Commits/s', help: null} : head));
-      tables.push(table(
-          (commits ? 'Commit latency of simulated clients' : call.name) + ', in ' + unit.name,
-          commits ? {...services, heads} : services, own));
+      const recorded = Boolean(step.step.load_factor);
+      const title = !commits ? call.name :
+          recorded           ? 'Commit latency (simulated: a commit for each recorded write)' :
+                               'Commit latency of simulated clients';
+      tables.push(table(title + ', in ' + unit.name, commits ? {...services, heads} : services, own));
     }
     tables.push(plimsoll.tableBehind(
         'Table: counts, and MB/s over whole seconds',
@@ -76,13 +78,23 @@ plimsoll.figures = (step) => {
   };
 
   // What simulated clients made of the log writes.
-  const groupCommit = (commits) =>
-      el('p', {class: 'remark'},
-         'Group commit (simulated): ' + format.rate(commits.commits_per_second) + ' commits/s, mean write ' +
-             format.fixed(commits.mean_write_bytes / 1000, 1) + ' KB' +
-             (typeof commits.physical_over_logical === 'number' ?
-                  ', ' + format.fixed(commits.physical_over_logical, 2) + ' bytes written for each byte logged' :
-                  ''));
+  const groupCommit = (commits) => 'Group commit (simulated): ' + format.rate(commits.commits_per_second) +
+      ' commits/s, mean write ' + format.fixed(commits.mean_write_bytes / 1000, 1) + ' KB' +
+      (typeof commits.physical_over_logical === 'number' ?
+           ', ' + format.fixed(commits.physical_over_logical, 2) + ' bytes written for each byte logged' :
+           '');
+  // What a recording made of them.
+  const playback = (commits) => {
+    const asRecorded = step.report.plan.group_commit.playback === 'writes';
+    const factor = step.step.load_factor;
+    return 'Recording, ' + (asRecorded ? 'writes as recorded, not what MQ would issue here' : 'by demand (simulated)') +
+        ', ' + (factor === 1 ? '' : format.targetRate(factor) + ' times ') +
+        'as fast as recorded: ' + format.rate(commits.commits_per_second) +
+        ' commits/s, each a recorded write; mean write ' + format.fixed(commits.mean_write_bytes / 1000, 1) + ' KB' +
+        (asRecorded || !(step.cluster?.iops > 0) ?
+             '' :
+             '; ' + format.fixed(commits.commits_per_second / step.cluster.iops, 2) + ' recorded writes in each write');
+  };
 
   // Many queue managers would hide the hosts.
   const wide = scopes.filter((scope) => scope.kind !== 'qm');
@@ -93,7 +105,10 @@ plimsoll.figures = (step) => {
     behind.id = 'every-qm';
     parts.push(behind);
   }
-  if (step.step.group_commit) parts.push(groupCommit(step.step.group_commit));
+  if (step.step.group_commit) {
+    const text = step.step.load_factor ? playback : groupCommit;
+    parts.push(el('p', {class: 'remark'}, text(step.step.group_commit)));
+  }
   for (const scope of step.hosts) {
     if (scope.data_until)
       parts.push(

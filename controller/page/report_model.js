@@ -255,7 +255,7 @@ plimsoll.model = (() => {
       plimsoll.el('span', {class: 'operation'}, plimsoll.swatch({color}, true), name);
 
   const read = () => {
-    const {report, cause, configuration, steps, ha} = plimsoll.readData();
+    const {report, cause, configuration, steps, ha, digest} = plimsoll.readData();
     plimsoll.useWordsOf(report);
     if (report.verdict) report.verdict.cause = cause || '';
     for (const host of report.hosts) {
@@ -264,6 +264,7 @@ plimsoll.model = (() => {
     return {
       report,
       configuration,
+      digest,
       ha: ha || null,
       steps: report.steps.map((step, at) => new Step(report, step, steps[at]))
     };

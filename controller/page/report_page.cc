@@ -80,7 +80,7 @@ class PageData {
     ChooseDistributions();
   }
 
-  std::string Write() {
+  std::string Write(const std::string& digest) {
     json_.BeginObject();
     WriteJson(WithoutColumns(), json_.Key("report"));
     json_.Key("cause").String(PrimaryCause(report_.verdict()));
@@ -98,6 +98,7 @@ class PageData {
       json_.Key("ha");
       WriteHaPageData(report_.ha(), limits_.takeovers, json_);
     }
+    if (!digest.empty()) json_.Key("digest").String(digest);
     json_.EndObject();
     return json_.Take();
   }
@@ -444,11 +445,11 @@ std::string VerdictInTitle(const v1::VerdictReport& verdict) {
 
 }  // namespace
 
-std::string ReportPageData(const v1::Report& report, const PageLimits& limits) {
-  return PageData(report, limits).Write();
+std::string ReportPageData(const v1::Report& report, const PageLimits& limits, const std::string& digest) {
+  return PageData(report, limits).Write(digest);
 }
 
-std::string RenderReportPage(const v1::Report& report) {
+std::string RenderReportPage(const v1::Report& report, const std::string& digest) {
   const v1::RunReport& run = report.run();
   HtmlPage page;
   page.title = absl::StrCat(VerdictInTitle(report.verdict()), FactsOf(RunKindOf(report)).title, " ",
@@ -462,7 +463,7 @@ std::string RenderReportPage(const v1::Report& report) {
   // One of each kind of run, which adds itself to the page.
   for (const std::string_view script : AssetsOf("kind_")) page.scripts.push_back(script);
   page.scripts.push_back(Asset("report.js"));
-  page.data = ReportPageData(report);
+  page.data = ReportPageData(report, {}, digest);
   return RenderHtmlPage(page);
 }
 

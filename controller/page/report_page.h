@@ -51,12 +51,14 @@ struct PageLimits {
 //   "load": [{host, "of", offset_ms, agent_cpu, writer_cpu_wait, disk_busy (in 0.01 %), disk_read_us, disk_write_us,
 //     nfs_read_round_trip_us, nfs_read_execute_us, nfs_round_trip_us, nfs_execute_us, nfs_retransmits}]}, one for each
 //     step],
-// "ha": of a drill alone, see WriteHaPageData}
-std::string ReportPageData(const v1::Report& report, const PageLimits& limits = {});
+// "ha": of a drill alone, see WriteHaPageData,
+// "digest": of the results, where it is known}
+std::string ReportPageData(const v1::Report& report, const PageLimits& limits = {}, const std::string& digest = "");
 
 // The page that shows a report (docs/reading.md): a pure function of it. Figures are those of report.json. Where a run
-// is so long that its seconds would make the page too large, series are thinned (PageLimits).
-std::string RenderReportPage(const v1::Report& report);
+// is so long that its seconds would make the page too large, series are thinned (PageLimits). `digest`: of the results
+// (controller/journal/digest.h), as the page shows it; empty: not shown.
+std::string RenderReportPage(const v1::Report& report, const std::string& digest = "");
 
 // Adds the fields of `from` to `to`, all but some.
 void CopyBut(const google::protobuf::Message& from, const std::set<std::string>& left_out,

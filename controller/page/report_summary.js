@@ -4,14 +4,16 @@
 plimsoll.summary = (() => {
   const {el, format, model} = plimsoll;
 
-  // Hosts and queue managers in words.
+  // Hosts and queue managers, or threads on named files, in words.
   const size = (report) => {
     const qms = new Set(report.hosts.map((host) => (host.workload ? host.workload.qm : 0)));
     const upTo = report.plan && report.plan.sweep && report.plan.sweep.qm.length > 0 ? 'up to ' : '';
+    const usesFiles = report.hosts.some((host) => host.workload && (host.workload.files || []).length > 0);
+    const writer = usesFiles ? 'thread' : 'queue manager';
     if (qms.size === 1 && !report.placement) {
-      return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + upTo + format.plural([...qms][0], 'queue manager');
+      return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + upTo + format.plural([...qms][0], writer);
     }
-    return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, 'queue manager');
+    return format.plural(report.run.hosts, 'host') + ', ' + format.plural(report.run.queue_managers, writer);
   };
 
   const heading = (report) => {

@@ -165,7 +165,7 @@ class CriteriaChecker {
     if (criterion.operation == kCommitName) {
       if (plan_.has_group_commit()) return std::nullopt;
       return CriterionProblem(criterion.text, " is about commits, and no clients are simulated: give ",
-                              PlanKey("group_commit.clients"));
+                              PlanKey("group_commit.clients"), ", or ", PlanKey("group_commit.pattern"));
     }
     if (criterion.operation.empty() || MeasuresParts(plan_)) return std::nullopt;
     if (plan_.has_watch()) {

@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -19,13 +21,18 @@ namespace {
 constexpr double kFirstProbeWrites = 100;
 constexpr double kMostFirstProbeRate = 10;
 constexpr int64_t kFirstProbeNs = 2 * kNsPerSecond;
+// Its load factor, as a share of the largest one, and the least that a plan can have.
+constexpr double kFirstProbeShare = 0.1;
+constexpr double kLeastLoadFactor = 0.01;
 
 // Fewer steps bracket no limit.
 constexpr int64_t kLeastSearchSteps = 6;
 
 // A serial writer shows its service time up to 95 % load where its writes come evenly: there is no knee.
 void FillLimitDefaults(v1::TestPlan& plan) {
-  if (plan.has_group_commit() && !plan.limit().has_over()) plan.mutable_limit()->set_over(v1::LIMIT_OVER_CLIENTS);
+  if (plan.has_group_commit() && !plan.limit().has_over()) {
+    plan.mutable_limit()->set_over(PlaysPattern(plan) ? v1::LIMIT_OVER_LOAD_FACTOR : v1::LIMIT_OVER_CLIENTS);
+  }
   FillMessage(*plan.mutable_limit());
   if (plan.limit().over() == v1::LIMIT_OVER_RATE && !plan.workload().has_arrival()) {
     plan.mutable_workload()->set_arrival(v1::ARRIVAL_POISSON);
@@ -45,10 +52,19 @@ v1::LogStep FirstProbe(const v1::TestPlan& plan) {
     step.set_rate_per_second(std::clamp(kFirstProbeWrites / std::max(writers, 1.0), 1.0, kMostFirstProbeRate));
   } else if (plan.limit().over() == v1::LIMIT_OVER_CLIENTS) {
     step.mutable_group_commit()->set_clients(1);
+  } else if (plan.limit().over() == v1::LIMIT_OVER_LOAD_FACTOR) {
+    step.mutable_group_commit()->set_load_factor(
+        std::max(kFirstProbeShare * plan.group_commit().load_factor(), kLeastLoadFactor));
   } else {
     step.set_qm(1);
   }
   return step;
+}
+
+// Whether the criterion is about commits. True if it cannot be read: CheckCriteria has named it.
+bool MayBeOnCommits(const std::string& text) {
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  return !criterion.ok() || criterion->operation == kCommitName;
 }
 
 std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
@@ -72,6 +88,12 @@ std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
           ": how far chance moves a weighted average is not known, so that no load could be shown to meet it; use avg "
           "or a percentile");
     }
+  }
+  if (plan.limit().over() == v1::LIMIT_OVER_LOAD_FACTOR && !plan.criteria().empty() &&
+      !std::ranges::any_of(plan.criteria(), MayBeOnCommits)) {
+    add(criteria,
+        ": a search over the load factor needs one about commits, such as commit_p99<10ms: where the storage "
+        "falls behind, commits wait, and the writes only become larger");
   }
   if (plan.block_size_bytes_size() > 1) {
     add(PlanKey("block_size"), ": a search takes one block size; run one for each");
@@ -127,7 +149,8 @@ constinit const PlanKind kLimitPlanKind{
     .no_rounds = "a search chooses its steps itself",
     .reference = R"(
 A search for the highest load, for `plimsoll limit` ([limit.md](limit.md)). `duration` and `warmup` are those of each of its steps;
-arrivals are `poisson` where they are not given. It takes one block size, no `rate`, and latencies and stalls as criteria.
+arrivals are `poisson` where they are not given. It takes one block size, no `rate`, and latencies and stalls as criteria. Of a plan with
+`group_commit`, the load is the number of clients, or the load factor of a `pattern`, where `over` is not given.
 )"};
 
 }  // namespace plimsoll

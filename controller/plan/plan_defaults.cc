@@ -107,6 +107,7 @@ void FillDefaults(v1::TestPlan& plan) {
   FillMessage(plan);
   ForgetExtents(given, *plan.mutable_workload());
   ForgetWriting(without_defaults, plan);
+  ForgetGroupCommit(without_defaults, plan);
   SpellOutCriteria(plan);
   if (HasPlacement(plan) && !gives_qm && plan.has_workload()) plan.mutable_workload()->clear_qm();
   for (v1::HostSpec& host : *plan.mutable_hosts()) {

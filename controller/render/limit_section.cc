@@ -39,14 +39,24 @@ bool OverClients(const v1::LimitReport& limit) {
   return limit.over() == v1::LIMIT_OVER_CLIENTS;
 }
 
-// "QMs": the load, above its column.
-const char* LoadHeading(const v1::LimitReport& limit) {
-  return OverRate(limit) ? "rate/QM" : OverClients(limit) ? "clients" : "QMs";
+bool OverLoadFactor(const v1::LimitReport& limit) {
+  return limit.over() == v1::LIMIT_OVER_LOAD_FACTOR;
 }
 
-// "480", "503.1": the rate as it was set, with every digit; a number of queue managers or clients is whole.
+// Whether throughput and latencies of the search are those of commits.
+bool IsOfCommits(const v1::Report& report) {
+  return report.plan().has_group_commit();
+}
+
+// "QMs": the load, above its column.
+const char* LoadHeading(const v1::LimitReport& limit) {
+  return OverRate(limit) ? "rate/QM" : OverClients(limit) ? "clients" : OverLoadFactor(limit) ? "factor" : "QMs";
+}
+
+// "480", "503.1": a rate or a load factor as it was set, with every digit; a number of queue managers or clients is
+// whole.
 std::string LoadCell(const v1::LimitReport& limit, double load) {
-  return OverRate(limit) ? FormatTargetRate(load) : absl::StrFormat("%.0f", load);
+  return OverRate(limit) || OverLoadFactor(limit) ? FormatTargetRate(load) : absl::StrFormat("%.0f", load);
 }
 
 const char* CauseName(v1::LimitCause cause) {
@@ -82,10 +92,11 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
     for (const std::string& line : UnderHeading(heading, text)) lines.push_back(line);
   };
   const std::string rate =
-      OverClients(limit) ? "commits/s" : absl::StrCat(AnyOperation(report.plan().read_percent()), "s/s");
-  const std::string unit = OverRate(limit)      ? rate + " per queue manager"
-                           : OverClients(limit) ? "clients per queue manager"
-                                                : "queue managers per host";
+      IsOfCommits(report) ? "commits/s" : absl::StrCat(AnyOperation(report.plan().read_percent()), "s/s");
+  const std::string unit = OverRate(limit)         ? rate + " per queue manager"
+                           : OverClients(limit)    ? "clients per queue manager"
+                           : OverLoadFactor(limit) ? "times the recorded load"
+                                                   : "queue managers per host";
   if (limit.limit() > 0) {
     const bool bound = limit.cause() == v1::LIMIT_CAUSE_LOAD_GENERATOR;
     add("Limit",
@@ -108,8 +119,10 @@ std::vector<std::string> TextLimit(const v1::Report& report) {
     add("Cause", absl::StrCat(CauseName(limit.cause()), limit.cause_text().empty() ? "" : ": ", limit.cause_text()));
   }
   if (limit.maximum() > 0) {
-    const std::string load = OverClients(limit)
-                                 ? absl::StrCat("with ", Counted(report.plan().group_commit().clients(), "client"))
+    const v1::GroupCommit& commits = report.plan().group_commit();
+    const std::string load = OverClients(limit) ? absl::StrCat("with ", Counted(commits.clients(), "client"))
+                             : OverLoadFactor(limit)
+                                 ? absl::StrCat("at ", LoadCell(limit, commits.load_factor()), " ", unit)
                                  : "without a target rate";
     add("Maximum", absl::StrCat(FormatRate(limit.maximum()), " ", rate, " per queue manager, ", load));
   }
@@ -188,7 +201,7 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   const LatencyUnit unit;
   const bool several = report.hosts_size() > 1;
   const std::string load = LoadHeading(limit);
-  std::vector<std::string> headings = {"step", load, OverClients(limit) ? "commits/s" : "IO/s", "|"};
+  std::vector<std::string> headings = {"step", load, IsOfCommits(report) ? "commits/s" : "IO/s", "|"};
   AddHeadings(headings);
   headings.insert(headings.end(), {"|", "criteria"});
   TextTable cluster(headings, 0, {});
@@ -217,10 +230,10 @@ std::vector<std::string> TextCurve(const v1::Report& report, size_t most = SIZE_
   }
   const bool paced = OverRate(limit) || report.plan().workload().rate_per_second() > 0;
   std::vector<std::string> lines = {absl::StrCat("Load-latency curve: all hosts, ",
-                                                 OverClients(limit) ? "commit"
-                                                 : paced            ? "response"
-                                                                    : "service",
-                                                 OverClients(limit) ? " latency (simulated)" : " time",
+                                                 IsOfCommits(report) ? "commit"
+                                                 : paced             ? "response"
+                                                                     : "service",
+                                                 IsOfCommits(report) ? " latency (simulated)" : " time",
                                                  ReadsAndWrites(report.plan().read_percent()) ? " of writes" : "",
                                                  " in ", unit.name)};
   AppendLines(cluster.Lines(), lines);
@@ -243,9 +256,10 @@ void LimitOptions(const v1::TestPlan& plan, std::vector<ConfigurationRow>& rows)
   constexpr auto kBelow = ConfigurationRow::Text::kBelow;
   rows.push_back({"Search", "--over",
                   over_rate ? absl::StrCat("rate: ", AnyOperation(plan.read_percent()), "s/s of each queue manager")
-                  : limit.over() == v1::LIMIT_OVER_CLIENTS ? "clients of each queue manager"
-                                                           : "qm: active queue managers of each host"});
-  if (over_rate) {
+                  : limit.over() == v1::LIMIT_OVER_CLIENTS     ? "clients of each queue manager"
+                  : limit.over() == v1::LIMIT_OVER_LOAD_FACTOR ? "load-factor: how many times as fast as recorded"
+                                                               : "qm: active queue managers of each host"});
+  if (over_rate || limit.over() == v1::LIMIT_OVER_LOAD_FACTOR) {
     rows.push_back({"Tolerance", "--tolerance", absl::StrFormat("%g %%", limit.tolerance_percent()), kBelow});
   }
   rows.push_back({"Time to search", "--budget", FormatLength(limit.budget_ns()), kBelow});
@@ -266,9 +280,10 @@ std::string RenderCurveCsv(const v1::Report& report) {
   CsvTable<v1::LimitPoint> table;
   const bool over_rate = report.limit().over() == v1::LIMIT_OVER_RATE;
   table.Column("step", [](const v1::LimitPoint& point) { return CsvCell(uint64_t{point.step()}); });
-  table.Column(over_rate                     ? "rate_per_queue_manager"
-               : OverClients(report.limit()) ? "clients_per_queue_manager"
-                                             : "queue_managers_per_host",
+  table.Column(over_rate                        ? "rate_per_queue_manager"
+               : OverClients(report.limit())    ? "clients_per_queue_manager"
+               : OverLoadFactor(report.limit()) ? "load_factor"
+                                                : "queue_managers_per_host",
                [](const v1::LimitPoint& point) { return CsvCell(point.load()); });
   table.Column("iops", [](const v1::LimitPoint& point) { return CsvCell(point.iops()); });
   table.Column("criteria", [](const v1::LimitPoint& point) {

@@ -24,6 +24,8 @@ constexpr size_t kMostDigits = 9;
 // Stands for a number in a pattern; no text of a report has it.
 constexpr char kNumber = '\x01';
 constexpr char kStep[] = "step ";
+// The number behind it is a process's name: sentences about two processes are not alike.
+constexpr char kProcess[] = "process ";
 
 bool IsDigit(char c) {
   return absl::ascii_isdigit(static_cast<unsigned char>(c));
@@ -105,7 +107,7 @@ Pattern PatternOf(const std::string& text) {
   Pattern pattern;
   for (size_t i = 0; i < text.size();) {
     const bool begins = IsDigit(text[i]) && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '(');
-    if (!begins) {
+    if (!begins || absl::EndsWith(pattern.text, kProcess)) {
       pattern.text += text[i++];
       continue;
     }

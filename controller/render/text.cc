@@ -135,14 +135,20 @@ const char* UpTo(const v1::Report& report) {
   return report.plan().sweep().qm_size() > 0 ? "up to " : "";
 }
 
+// What a writer of the run is called: with named files a thread.
+std::string WriterNoun(const v1::Report& report, const char* otherwise) {
+  return UsesFiles(report.plan().workload()) ? "thread" : otherwise;
+}
+
 // "3 hosts x 2 QMs", or how many there are where hosts differ.
 std::string Size(const v1::Report& report) {
   const v1::RunReport& run = report.run();
   std::set<uint32_t> qms;
   for (const v1::HostReport& host : report.hosts()) qms.insert(host.workload().qm());
   if (qms.size() == 1 && !HasPlacement(report))
-    return absl::StrCat(Counted(run.hosts(), "host"), " x ", UpTo(report), Counted(*qms.begin(), "QM"));
-  return absl::StrCat(Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), "QM"));
+    return absl::StrCat(Counted(run.hosts(), "host"), " x ", UpTo(report),
+                        Counted(*qms.begin(), WriterNoun(report, "QM")));
+  return absl::StrCat(Counted(run.hosts(), "host"), ", ", Counted(run.queue_managers(), WriterNoun(report, "QM")));
 }
 
 // A sentence in lines; a number stays with its percent sign.
@@ -402,7 +408,7 @@ void AddDoubts(const v1::Report& report, std::string& out) {
 
 }  // namespace
 
-std::string RenderMarkdown(const v1::Report& report, const std::string& results) {
+std::string RenderMarkdown(const v1::Report& report, const std::string& results, const std::string& digest) {
   const v1::RunReport& run = report.run();
   std::string out = absl::StrCat("### Plimsoll: ", OutcomeText(report.verdict()), "\n\n");
   if (const std::string cause = PrimaryCause(report.verdict()); !cause.empty()) {
@@ -413,7 +419,7 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   }
   if (!run.name().empty()) absl::StrAppend(&out, MdCode(run.name()), "\n\n");
   absl::StrAppend(&out, Counted(run.hosts(), "host"), ", ", UpTo(report),
-                  Counted(run.queue_managers(), "queue manager"));
+                  Counted(run.queue_managers(), WriterNoun(report, "queue manager")));
   if (run.has_begin()) absl::StrAppend(&out, ", ", FormatDateTime(run.begin()));
   out += "\n";
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->answers) {
@@ -438,6 +444,7 @@ std::string RenderMarkdown(const v1::Report& report, const std::string& results)
   }
   AddDoubts(report, out);
   if (!results.empty()) absl::StrAppend(&out, "\nResults: ", MdCode(results), ", run ", MdCode(run.id()), "\n");
+  if (!digest.empty()) absl::StrAppend(&out, "\nDigest: `", digest, "`\n");
   return out;
 }
 

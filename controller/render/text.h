@@ -33,6 +33,8 @@ struct ReportPlace {
   std::string path;
   // It was read from a journal that is in no directory of results.
   bool is_journal = false;
+  // The digest of the results as people see it (controller/journal/digest.h); empty: not shown.
+  std::string digest = {};
 };
 
 // Lines of RenderBrief at most.
@@ -43,10 +45,12 @@ inline constexpr size_t kBriefLines = 40;
 // steps, stalls and notes there are, at most kBriefLines lines. `kept_files`: lines about files that stay on the hosts.
 std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
                         const std::vector<std::string>& kept_files = {});
-// "PASS   Results in plimsoll-results/20261120T192011Z-7f3a21", with its line break.
+// "PASS   Results in plimsoll-results/20261120T192011Z-7f3a21", with its line break; above it DigestLine.
 std::string ResultsLine(const v1::Report& report, const ReportPlace& place);
+// "Digest  sha256:...", with its line break; empty where the digest is.
+std::string DigestLine(const std::string& digest);
 
-// What simulated clients made of the log writes of a step that has them, in one sentence.
+// What simulated clients, or a recording, made of the log writes of a step that has them, in one sentence.
 std::string GroupCommitText(const v1::Report& report, const v1::StepReport& step);
 
 // Its parts, as lines; empty where there is nothing to show.
@@ -163,8 +167,8 @@ std::vector<std::string> TextHistogram(const v1::StepReport& step, uint32_t rows
 
 // The verdict, the criteria step by step, the figures of each step, what was doubtful, and where the results are; each
 // table has at most 20 rows, those that failed or are undecided first. Texts from hosts and plans are in <code> and can
-// neither be links, mentions nor markup. `results`: the directory; empty: not shown.
-std::string RenderMarkdown(const v1::Report& report, const std::string& results);
+// neither be links, mentions nor markup. `results`: the directory; empty: not shown, as is an empty digest.
+std::string RenderMarkdown(const v1::Report& report, const std::string& results, const std::string& digest = "");
 
 // Text in Markdown that neither Markdown, HTML nor a forge takes for more than text; and in <code>, where forges look
 // for no mentions: what others named. Empty where the text is.

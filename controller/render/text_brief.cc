@@ -144,7 +144,8 @@ Lines BriefSection(const v1::Report& report, size_t most) {
   return CutTo(lines, most);
 }
 
-// What simulated clients made of the writes: every output says that they are simulated. A search has its own section.
+// What simulated clients, or a recording, made of the writes: every output says that commits are simulated. A search
+// has its own section.
 Lines BriefGroupCommit(const v1::Report& report, size_t most) {
   Lines lines;
   if (report.has_limit()) return lines;
@@ -231,9 +232,13 @@ Lines BriefStalls(const v1::Report& report, size_t most) {
 
 }  // namespace
 
+std::string DigestLine(const std::string& digest) {
+  return digest.empty() ? "" : absl::StrCat("Digest  ", digest, "\n");
+}
+
 std::string ResultsLine(const v1::Report& report, const ReportPlace& place) {
-  return absl::StrCat(OutcomeText(report.verdict()), "   ", place.is_journal ? "From the journal " : "Results in ",
-                      SanitizeForTerminal(place.path), "\n");
+  return absl::StrCat(DigestLine(place.digest), OutcomeText(report.verdict()), "   ",
+                      place.is_journal ? "From the journal " : "Results in ", SanitizeForTerminal(place.path), "\n");
 }
 
 std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
@@ -255,8 +260,8 @@ std::string RenderBrief(const v1::Report& report, const ReportPlace& place,
       {of(BriefStalls), 2, 2},
       {[&kept_files](size_t most) { return CutTo(kept_files, most); }, 2, 4},
   };
-  // One line is for where the rest is, one for the results; a blank one stands behind each part.
-  size_t left = kBriefLines - 2;
+  // One line is for where the rest is, one for the digest, one for the results; a blank one stands behind each part.
+  size_t left = kBriefLines - (place.digest.empty() ? 2 : 3);
   for (BriefPart& part : parts) {
     part.whole = part.make(kAll).size();
     part.given = std::min(part.least, part.whole);

@@ -1,12 +1,14 @@
 // The configuration of a run: one list for the text report and the page.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -17,6 +19,7 @@
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
@@ -204,6 +207,20 @@ std::string ClientsText(const v1::TestPlan& plan) {
                       commits.log_buffer_pages(), " pages");
 }
 
+// "/var/watched/pattern.plimsoll (sha256 9f86d081884c7d65...), by demand, 1.5 times as fast as recorded; each recorded
+// write is a commit (simulated); buffer of 512 pages"
+std::string RecordingText(const v1::TestPlan& plan) {
+  constexpr size_t kShownDigits = 16;
+  const v1::GroupCommit& commits = plan.group_commit();
+  const std::string& digest = commits.pattern_sha256();
+  const bool most = plan.limit().over() == v1::LIMIT_OVER_LOAD_FACTOR;
+  return absl::StrCat(
+      commits.pattern(), digest.empty() ? "" : absl::StrCat(" (sha256 ", digest.substr(0, kShownDigits), "...)"),
+      PlaysWritesAsRecorded(plan) ? absl::StrCat(", writes as recorded, ", kNotWhatMqIssues, ", ") : ", by demand, ",
+      most ? "up to " : "", LoadFactorText(commits.load_factor()), "; each recorded write is a commit (simulated)",
+      PlaysWritesAsRecorded(plan) ? "" : absl::StrCat("; buffer of ", commits.log_buffer_pages(), " pages"));
+}
+
 std::string Steps(const v1::TestPlan& plan) {
   const bool pass = plan.workload().one_pass();
   std::string text = absl::StrCat(pass ? "one pass, at most " : "", FormatLength(plan.duration_ns()), " per step");
@@ -222,10 +239,15 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   using Text = ConfigurationRow::Text;
   const v1::TestPlan& plan = report.plan();
   const TextSection* const section = TextSectionOf(report);
-  if (section != nullptr && section->configuration != nullptr) return section->configuration(report);
+  std::vector<ConfigurationRow> rows = {{"Change", "--change", plan.change()},
+                                        {"Operator", "--operator", plan.operator_()}};
+  if (section != nullptr && section->configuration != nullptr) {
+    absl::c_move(section->configuration(report), std::back_inserter(rows));
+    std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });
+    return rows;
+  }
   // An HA drill has none.
   const bool steps = section == nullptr || section->steps != nullptr;
-  std::vector<ConfigurationRow> rows;
   const bool random = plan.access() == v1::ACCESS_RANDOM;
   const bool mixed = ReadsAndWrites(plan.read_percent());
   const std::string block = mixed ? "Block size" : OnlyReads(plan) ? "Read block size" : "Write block size";
@@ -234,6 +256,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   if (plan.has_block_size_mix()) {
     rows.push_back({block + "s", "--bsize-mix",
                     absl::StrCat(absl::StrReplaceAll(plan.block_size_mix(), {{"=", " "}, {",", " %, "}}), " %")});
+  } else if (PlaysPattern(plan)) {
+    rows.push_back({"Recording", "--pattern", RecordingText(plan)});
   } else if (plan.has_group_commit()) {
     rows.push_back({"Clients", "--clients", ClientsText(plan)});
   } else if (!HasPlacement(plan)) {

@@ -13,6 +13,7 @@
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "controller/report/main_operation.h"
+#include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/scopes.h"
 #include "controller/report/swept_load.h"
@@ -208,7 +209,8 @@ void AddWhole(const v1::StepReport& step, const v1::OperationReport& operation, 
   }
   lines.emplace_back();
   AddTable(reads     ? "  Service time, of the read call"
-           : commits ? "  Commit latency of simulated clients"
+           : commits ? step.has_load_factor() ? "  Commit latency (simulated: a commit for each recorded write)"
+                                              : "  Commit latency of simulated clients"
                      : absl::StrCat("  ", noun),
            service, TableOf(rows, {{&kThroughputColumns, nullptr, &kLatencyColumns}, kTextTable}, unit, MarkOf, noun),
            lines);
@@ -262,7 +264,28 @@ void AddEnds(const v1::Report& report, const v1::StepReport& step, std::vector<s
 
 }  // namespace
 
+namespace {
+
+// What a step made of a recording.
+std::string PlaybackText(const v1::Report& report, const v1::StepReport& step) {
+  const v1::GroupCommitReport& commits = step.group_commit();
+  const v1::ScopeReport* const cluster = ClusterOf(step);
+  const bool merges = cluster != nullptr && cluster->iops() > 0 && !PlaysWritesAsRecorded(report.plan());
+  return absl::StrCat("Recording, ",
+                      PlaysWritesAsRecorded(report.plan()) ? absl::StrCat("writes as recorded, ", kNotWhatMqIssues)
+                                                           : std::string("by demand (simulated)"),
+                      ", ", LoadFactorText(step.load_factor()), ": ", FormatRate(commits.commits_per_second()),
+                      " commits/s, each a recorded write; mean write ",
+                      FormatFixed(commits.mean_write_bytes() / 1000, 1), " KB",
+                      merges ? absl::StrCat("; ", FormatFixed(commits.commits_per_second() / cluster->iops(), 2),
+                                            " recorded writes in each write")
+                             : "");
+}
+
+}  // namespace
+
 std::string GroupCommitText(const v1::Report& report, const v1::StepReport& step) {
+  if (step.has_load_factor()) return PlaybackText(report, step);
   const v1::GroupCommitReport& commits = step.group_commit();
   return absl::StrCat("Group commit (simulated): ", FormatRate(commits.commits_per_second()), " commits/s of ",
                       Counted(step.clients(), "client"), " per queue manager; mean write ",

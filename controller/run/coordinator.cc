@@ -40,7 +40,8 @@ Coordinator::Coordinator(Options options)
       preparation_({.fleet = options_.fleet,
                     .driver = &driver_,
                     .plans = options_.host_plans,
-                    .workloads = WorkloadsOf(options_.host_plans)}),
+                    .workloads = WorkloadsOf(options_.host_plans),
+                    .pattern = options_.pattern}),
       parts_(fleet_.size()) {}
 
 bool Coordinator::All(const std::function<bool(const Host&)>& condition) const {
@@ -61,6 +62,7 @@ void Coordinator::Send(Host& host, v1::ControllerMessage message) {
 
 std::optional<Failure> Coordinator::Run() {
   AppendRunBegin(options_.plan, options_.host_plans, options_.steps, clock_, fleet_, log_);
+  for (const std::string& note : options_.notes) log_.Note(note);
   for (auto& host : fleet_.hosts()) {
     for (const v1::LogQueueManager& qm : options_.host_plans[host->index].log().queue_managers()) {
       host->qm_names.push_back(qm.name());
@@ -351,7 +353,11 @@ void Coordinator::ReleaseAll() {
     if (host->lost() || host->phase == Host::Phase::kGone) continue;
     SessionDriver::Release(*host, options_.plan.keep_files());
   }
-  options_.feed->Releasing();
+  if (options_.plan.has_watch()) {
+    options_.feed->Releasing("detaching");
+  } else {
+    options_.feed->Releasing();
+  }
   PumpUntil([this] { return All([](const Host& host) { return host.lost() || host.phase == Host::Phase::kGone; }); });
   driver_.Close();
 }
@@ -359,14 +365,16 @@ void Coordinator::ReleaseAll() {
 namespace {
 
 // What the run waits for.
-const char* WhileIt(Host::Phase phase) {
+const char* WhileIt(Host::Phase phase, bool watches) {
   switch (phase) {
     case Host::Phase::kPlacing:
     case Host::Phase::kLooking:
     case Host::Phase::kFilling:
       return "it prepared";
+    case Host::Phase::kPlaced:
+      return "it received the recording";
     case Host::Phase::kReleasing:
-      return "its files were removed";
+      return watches ? "it detached" : "its files were removed";
     default:
       return "waiting for the step's last writes";
   }
@@ -402,12 +410,15 @@ std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
     case Host::Phase::kReleasing:
       awaited = true;
       break;
+    case Host::Phase::kPlaced:
+      awaited = host.unsent_chunks > 0;
+      break;
     default:
       if (Is(host, InStep::kArmed)) awaited = stopping_ ? !part.done && !part.late() : !part.armed.has_value();
       if (Is(host, InStep::kRunning)) awaited = !part.done && (stopping_ || now >= step_end_);
       break;
   }
-  return awaited ? WhileIt(host.phase) : "";
+  return awaited ? WhileIt(host.phase, options_.plan.has_watch()) : "";
 }
 
 uint64_t Coordinator::SendCommand(Host& host, v1::Command command) {

@@ -46,6 +46,10 @@ class Coordinator final : private SessionCourse {
     std::function<Turn(uint32_t step)> turn;
     // SessionDriver::Options::beside_key.
     std::string beside_key;
+    // The recording that the host_plans' writers play; without `read` if they play none.
+    PatternSource pattern;
+    // Sentences for readers of the run, which the journal has from its beginning.
+    std::vector<std::string> notes;
     Fleet* fleet = nullptr;
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;

@@ -527,6 +527,12 @@ std::optional<Failure> Preparation::Run() {
   }
   if (failure.has_value()) return failure;
   if (failure = CheckSpace(fleet_.hosts(), options_.workloads); failure.has_value()) return failure;
+  if (options_.pattern.read) {
+    const absl::Status sent =
+        SendPattern(options_.pattern, fleet_, *options_.driver, [this] { return FailureSoFar().has_value(); });
+    if (failure = FailureSoFar(); failure.has_value()) return failure;
+    if (!sent.ok()) return Failure{Exit::kWrong, {std::string(sent.message())}};
+  }
   for (auto& host : fleet_.hosts()) {
     host->phase = Host::Phase::kFilling;
     v1::ControllerMessage message;

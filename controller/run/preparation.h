@@ -12,6 +12,7 @@
 
 #include "controller/fleet/exit_code.h"
 #include "controller/fleet/fleet.h"
+#include "controller/run/pattern_sender.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "plimsoll/v1/plan.pb.h"
@@ -92,8 +93,8 @@ std::optional<Failure> CheckCaps(const std::vector<std::unique_ptr<Host>>& hosts
 std::vector<std::string> Warnings(const std::vector<std::unique_ptr<Host>>& hosts);
 
 // Has every host make its directory, finds out which hosts share a storage, and, where the space suffices for all of
-// them together, has them fill. Used by the course of the sessions, on the thread that drives; the course sets a host's
-// phase to kReady when Prepared comes.
+// them together, gives them the recording that they play, if there is one, and has them fill. Used by the course of the
+// sessions, on the thread that drives; the course sets a host's phase to kReady when Prepared comes.
 class Preparation {
  public:
   struct Options {
@@ -101,6 +102,7 @@ class Preparation {
     SessionDriver* driver = nullptr;
     std::vector<v1::HostPlan> plans;         // by host
     std::vector<v1::LogWorkload> workloads;  // what each host fills
+    PatternSource pattern = {};
   };
 
   explicit Preparation(Options options) : options_(std::move(options)), fleet_(*options_.fleet) {}

@@ -203,6 +203,20 @@ uint64_t SessionDriver::SendCommand(Host& host, v1::Command command) {
   return command_id_;
 }
 
+void SessionDriver::SendChunk(Host& host, v1::PatternChunk chunk) {
+  v1::ControllerMessage message;
+  *message.mutable_pattern_chunk() = std::move(chunk);
+  ++host.unsent_chunks;
+  ++unsent_chunks_;
+  host.client->Send(std::move(message));
+}
+
+void SessionDriver::ForgetChunks(Host& host, size_t chunks) {
+  const size_t forgotten = std::min(host.unsent_chunks, chunks);
+  host.unsent_chunks -= forgotten;
+  unsent_chunks_ -= forgotten;
+}
+
 void SessionDriver::SendHeartbeats() {
   v1::ControllerMessage message;
   message.mutable_heartbeat()->set_id(++heartbeat_id_);
@@ -293,6 +307,9 @@ void SessionDriver::Handle(Event& event) {
     course_.OnMessage(host, *message);
   } else if (auto* closed = std::get_if<SessionClosed>(&event.body)) {
     if (host.in_session()) course_.OnClosed(host, closed->status);
+  } else if (std::holds_alternative<ChunkSent>(event.body)) {
+    host.last_progress = std::max(host.last_progress, event.time);
+    ForgetChunks(host, 1);
   } else if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
     fleet_.AbsorbProbes(host, *probes);
     ProbeAgainIfDelayed(host, *probes);
@@ -303,6 +320,7 @@ void SessionDriver::Handle(Event& event) {
 void SessionDriver::Lose(Host& host, const std::string& reason) {
   if (host.lost()) return;
   host.phase = Host::Phase::kLost;
+  ForgetChunks(host, host.unsent_chunks);
   course_.OnLost(host, reason);
   // Nothing that comes later belongs to what is known of it; and an agent that lives ends at once.
   host.client->CloseSession();

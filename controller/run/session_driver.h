@@ -81,6 +81,14 @@ class SessionDriver {
   static void Release(Host& host, bool keep_files);
   // Sends a command, and returns the number that its CommandDone will carry.
   uint64_t SendCommand(Host& host, v1::Command command);
+  // Sends a part of a recording. The caller has waited for HasRoomFor: parts that have not left are in memory, at most
+  // kMostUnsentOfHost for each host and kMostUnsent, of 128 KiB each, for all.
+  void SendChunk(Host& host, v1::PatternChunk chunk);
+  bool HasRoomFor(const Host& host) const {
+    return host.unsent_chunks < kMostUnsentOfHost && unsent_chunks_ < kMostUnsent;
+  }
+  static constexpr size_t kMostUnsentOfHost = 2;
+  static constexpr size_t kMostUnsent = 256;
   // The number that the next command will carry.
   uint64_t next_command_id() const { return command_id_ + 1; }
 
@@ -106,6 +114,8 @@ class SessionDriver {
   void LoseHungHosts(MonotonicNs now);
   // Probes a host again at once if its answer was delayed: its clock would stay uncertain for a whole period.
   void ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes);
+  // So many of the host's parts of a recording are no longer in memory.
+  void ForgetChunks(Host& host, size_t chunks);
   // Whether the message shows progress since the one before.
   static bool ShowsProgress(Host& host, const v1::AgentMessage& message);
 
@@ -125,6 +135,8 @@ class SessionDriver {
   std::deque<Event> pending_;
   // When PumpFor is over; none: there is none.
   std::optional<MonotonicNs> pause_end_;
+  // Of all hosts.
+  size_t unsent_chunks_ = 0;
   uint64_t command_id_ = 0;
   uint64_t heartbeat_id_ = 0;
   const int64_t heartbeat_period_ns_;

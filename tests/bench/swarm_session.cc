@@ -97,6 +97,7 @@ bool SwarmSession::Handle(const v1::ControllerMessage& message) {
       released_ = true;
       break;
     case v1::ControllerMessage::kCommand:
+    case v1::ControllerMessage::kPatternChunk:
     case v1::ControllerMessage::MESSAGE_NOT_SET:
       return false;
   }

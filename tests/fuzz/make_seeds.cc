@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/load_pattern.h"
 #include "common/protocol.h"
 #include "common/units.h"
+#include "controller/playback/pattern_file.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/testing.h"
@@ -266,6 +268,43 @@ v1::ControllerMessage Arm(uint32_t step) {
   return message;
 }
 
+// PrepareMessage's plan, whose two writers play two streams of 4 and 2 entries in two steps.
+v1::ControllerMessage PlaybackMessage(v1::PlaybackMode mode) {
+  v1::ControllerMessage message = PrepareMessage();
+  v1::LogWork& work = *message.mutable_prepare()->mutable_plan()->mutable_log();
+  work.mutable_workload()->set_file_size_bytes(256 << 10);
+  for (int i = 0; i < work.steps_size(); ++i) {
+    v1::LogStep& step = *work.mutable_steps(i);
+    step.clear_block_size_bytes();
+    v1::GroupCommit& commits = *step.mutable_group_commit();
+    commits.set_pattern("pattern.plimsoll");
+    commits.set_playback(mode);
+    commits.set_load_factor(i == 0 ? 1 : 3.5);
+    commits.set_log_buffer_pages(128);
+    SetOperations(/*parts=*/false, step);
+  }
+  v1::PatternParts& parts = *work.mutable_pattern();
+  for (const uint64_t entries : {4U, 2U}) {
+    parts.add_entries(entries);
+    parts.add_length_ns(kNsPerMs);
+    parts.add_stream_of_writer(static_cast<uint32_t>(parts.stream_of_writer_size()));
+  }
+  return message;
+}
+
+// Writes of 1 page and more, and a pause.
+v1::ControllerMessage RecordedChunk(uint32_t stream, uint16_t entries) {
+  v1::ControllerMessage message;
+  v1::PatternChunk& chunk = *message.mutable_pattern_chunk();
+  chunk.set_stream(stream);
+  for (uint16_t i = 1; i <= entries; ++i) {
+    const bool pause = i % 4 == 3;
+    const uint16_t count = pause ? 0 : i;
+    AddEntry({uint32_t{i} * 30'000, static_cast<uint16_t>(pause ? 0 : 1 + i * i), count}, chunk);
+  }
+  return message;
+}
+
 std::vector<Item> Items(const std::vector<v1::ControllerMessage>& messages, uint8_t route) {
   std::vector<Item> items;
   items.reserve(messages.size());
@@ -364,6 +403,8 @@ void MakeSessions() {
   v1::ControllerMessage short_lease = prepare;
   short_lease.mutable_prepare()->mutable_plan()->set_lease_ns(4 * kNsPerMs);
 
+  const v1::ControllerMessage playback = PlaybackMessage(v1::PLAYBACK_MODE_DEMAND);
+
   v1::ControllerMessage look;
   look.mutable_look()->set_round(1);
   look.mutable_look()->add_hosts("beta");
@@ -405,6 +446,32 @@ void MakeSessions() {
   keep("arms_unfilled", {prepare, look, Arm(0)}, 2);
   keep("stops_unfilled", {prepare, stop, fill}, 2);
   keep("no_such_step", {prepare, Arm(7), release});
+  const auto play = [&](const std::string& name, const v1::ControllerMessage& plan,
+                        const std::vector<v1::ControllerMessage>& messages) {
+    std::vector<Item> items = Items(messages, 1);
+    items.insert(items.begin(), Item{2, plan.SerializeAsString()});
+    Keep(target, name, WriteItems(items));
+  };
+  play("plays", playback,
+       {RecordedChunk(0, 3), RecordedChunk(1, 2), RecordedChunk(0, 1), fill, Arm(0), Arm(1), release});
+  play("plays_writes", PlaybackMessage(v1::PLAYBACK_MODE_WRITES),
+       {RecordedChunk(1, 2), RecordedChunk(0, 4), fill, Arm(0), Arm(1), release});
+  play("lacks_recorded_writes", playback, {RecordedChunk(0, 4), fill, Arm(0)});
+  play("too_many_recorded_writes", playback, {RecordedChunk(0, 5), fill});
+  play("unknown_stream", playback, {RecordedChunk(2, 1), fill});
+  play("recorded_writes_unasked", prepare, {RecordedChunk(0, 1), fill});
+
+  // Seeds of load_pattern_fuzz: a byte, and a chunk.
+  for (const char how : {'\x00', '\x83'}) {
+    Keep("load_pattern_fuzz", how == 0 ? "demand" : "writes",
+         std::string(1, how) + RecordedChunk(0, 12).pattern_chunk().SerializeAsString());
+  }
+  v1::PatternChunk odd;
+  AddEntry({UINT32_MAX, 0, 0}, odd);
+  AddEntry({UINT16_MAX, kMostWritePages, UINT16_MAX}, odd);
+  Keep("load_pattern_fuzz", "limits", std::string(1, '\x02') + odd.SerializeAsString());
+  AddEntry({5, 3, 0}, odd);
+  Keep("load_pattern_fuzz", "pause_of_pages", std::string(1, '\x01') + odd.SerializeAsString());
 
   // Seeds of agent_service_fuzz, where bits 0 to 2 choose the method.
   const std::string service = "agent_service_fuzz";
@@ -440,6 +507,39 @@ void MakeSessions() {
   call("unknown_method", {{3, "x"}});
 }
 
+// A file with one stream for each list of entries, of two seconds.
+void KeepPatternFile(const std::string& name, const std::vector<std::vector<PatternEntry>>& streams) {
+  v1::PatternHeader header;
+  header.set_format(kPatternFormat);
+  header.set_run_id("7f3a21");
+  for (const std::vector<PatternEntry>& entries : streams) {
+    v1::PatternStream& stream = *header.add_streams();
+    stream.set_host("alpha");
+    stream.set_queue_manager("QM1");
+    stream.set_length_ns(2 * kNsPerSecond);
+    for (const PatternEntry& entry : entries) {
+      stream.set_entries(stream.entries() + 1);
+      stream.set_writes(stream.writes() + entry.count);
+      stream.set_paged_bytes(stream.paged_bytes() + uint64_t{entry.count} * entry.pages * kPatternPageBytes);
+    }
+    stream.set_bytes(stream.paged_bytes());
+  }
+  const std::filesystem::path directory = g_directory / "pattern_file_fuzz";
+  std::filesystem::create_directories(directory);
+  auto writer = PatternFileWriter::Create(FileWriter::ToPath((directory / name).string()).value(), header);
+  for (uint32_t stream = 0; stream < streams.size(); ++stream) {
+    for (const PatternEntry& entry : streams[stream]) writer->Add(stream, entry).IgnoreError();
+  }
+  writer->Finish().IgnoreError();
+}
+
+void MakePatternFiles() {
+  KeepPatternFile("one_write", {{{1, 1, 1}}});
+  KeepPatternFile("two_streams",
+                  {{{1'000'000, 2, 1}, {500'000, 0, 0}, {300'000, 1, 4}}, {{1, 512, 1}, {90'000, 3, 2}}});
+  KeepPatternFile("limits", {{{2'000'000'000, kMostWritePages, UINT16_MAX}}, {{1'999'999'999, 0, 0}, {1, 1, 1}}});
+}
+
 }  // namespace
 }  // namespace plimsoll::fuzz
 
@@ -452,4 +552,5 @@ int main(int argc, char** argv) {
   plimsoll::fuzz::MakeJournals();
   plimsoll::fuzz::MakeCoordinatorRuns();
   plimsoll::fuzz::MakeSessions();
+  plimsoll::fuzz::MakePatternFiles();
 }

@@ -2,7 +2,8 @@
 // state to state as proto/README.md says, touches nothing outside its root nor anybody else's files in it, accounts for
 // every write, and leaves nothing behind.
 //
-// An input is a list of ControllerMessages. Bit 0 of an item's route: wait for the answer before the next one. Sizes
+// An input is a list of ControllerMessages. Bit 0 of an item's route: wait for the answer before the next one; bit 1: a
+// Prepare is not followed by a Fill that the input does not have. Sizes
 // and times that the agent takes are made small after it has been shown the large ones, so that an input takes
 // milliseconds; directories lie below one of the test's own.
 #include <dirent.h>
@@ -139,6 +140,10 @@ void MakeSmall(v1::HostPlan& plan) {
   workload.set_cpu_load(Small(workload.cpu_load(), 2U));
   workload.set_delay_ns(std::min<int64_t>(workload.delay_ns(), kNsPerMs));
   if (workload.pause_percent() > 100) workload.set_pause_percent(100);
+  auto& streams = *plan.mutable_log()->mutable_pattern()->mutable_stream_of_writer();
+  if (plan.log().has_pattern() && streams.size() > static_cast<int>(workload.qm())) {
+    streams.Truncate(static_cast<int>(workload.qm()));
+  }
   while (plan.log().steps_size() > 4) plan.mutable_log()->mutable_steps()->RemoveLast();
   for (v1::LogStep& step : *plan.mutable_log()->mutable_steps()) {
     MakeSmall(step);
@@ -159,6 +164,8 @@ struct Sums {
 // Follows the agent's messages, and fails at one that the protocol does not allow.
 class Listener {
  public:
+  // Call it before the first plan is sent: the step's commits, which count in no trace.
+  void Expect(const v1::LogStep& step) { commit_operation_ = CommitOperationOf(step); }
   // Call it before a command is sent: it allows one answer.
   void Expect(const v1::Command& command) { ++commands_[command.id()]; }
 
@@ -242,9 +249,10 @@ class Listener {
     for (const std::string& block : frame.trace()) {
       Require(DecodeTrace(block, writes).ok(), "a trace that does not unpack");
     }
-    // The parts of a write have neither bytes nor a trace.
+    // The parts of a write have neither bytes nor a trace, and commits have no trace.
     const bool is_part = frame.operation() != kMainOperation && frame.bytes() == 0;
-    const uint64_t traced = is_part ? 0 : frame.latency().count();
+    const bool is_commit = frame.operation() == commit_operation_;
+    const uint64_t traced = is_part || is_commit ? 0 : frame.latency().count();
     Require(writes.size() + frame.untraced_writes() == traced, "a trace that lacks a write",
             [&] { return frame.DebugString(); });
     Sums& sums = frames_[{frame.step(), frame.qm(), frame.operation()}];
@@ -266,6 +274,7 @@ class Listener {
     frames_.clear();
   }
 
+  std::optional<uint32_t> commit_operation_;
   bool prepared_ = false;
   bool released_ = false;
   uint64_t done_bytes_ = 0;
@@ -328,15 +337,22 @@ class Talk {
     may_write_ |= UsesPaths(workload);
     may_keep_ |= message.release().keep_files() || message.prepare().plan().keep_files() || workload.create();
     const bool prepare = message.has_prepare();
+    const bool fill = message.has_fill();
     const bool arm = message.has_arm();
+    if (prepare && !had_prepare_) {
+      had_prepare_ = true;
+      const v1::LogWork& work = message.prepare().plan().log();
+      if (!work.steps().empty()) listener_.Expect(work.steps(0));
+    }
     session_->Deliver(std::move(message));
     if (prepare && (item.route & 2U) == 0) {
-      v1::ControllerMessage fill;
-      fill.mutable_fill();
-      session_->Deliver(std::move(fill));
+      v1::ControllerMessage begin;
+      begin.mutable_fill();
+      session_->Deliver(std::move(begin));
     }
     if (!wait) return;
-    if (prepare) Await([this] { return listener_.prepared(); });
+    const bool fills = prepare ? (item.route & 2U) == 0 : fill;
+    if (fills) Await([this] { return listener_.prepared(); });
     if (arm) Await([this] { return listener_.answers() >= arms_; });
     if (arm && started_soon_ == arms_) Await([this] { return listener_.at_rest(); });
   }
@@ -384,6 +400,7 @@ class Talk {
   Place& place_;
   const SystemClock clock_;
   Listener listener_;
+  bool had_prepare_ = false;
   int arms_ = 0;
   int started_soon_ = 0;
   bool may_write_ = false;

@@ -149,7 +149,7 @@ class Options(harness.PlimsollTest):
         full = self.plimsoll("report", "--full", result.results).out
         self.assertEqual(shown(full), list(range(1, 10)), full)
         self.assertEqual(result.out, full)
-        self.assertEqual(full.rpartition("\nCOMPLETED ")[0], (result.results / "report.txt").read_text())
+        self.assertEqual(full.rpartition("\nDigest  ")[0], (result.results / "report.txt").read_text())
         rows = (result.results / "report.csv").read_text()
         self.assertEqual(len(re.findall(r"Z,qm,", rows)), 9, rows)
         self.plimsoll("report", result.results, "--json", "--full", code=2)

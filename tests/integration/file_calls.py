@@ -1,6 +1,7 @@
 """What the threads of a files workload ask of the kernel: traces them, and says what each has to ask for."""
 
 import collections
+import csv
 import itertools
 import math
 import re
@@ -102,6 +103,30 @@ def ranges(threads, files, blocks, hosts=1, host=0):
         place, count = host * count + place, count * hosts
         found.append((file, place * blocks // count, (place + 1) * blocks // count))
     return found
+
+
+def check_exports(test, result, traces, *lengths):
+    """Every operation that the threads made with blocks of these lengths is in the exports, with its kind, file and offset, in the order
+    in which the thread made it, and no other one is. `traces`: the trace of each host, by its name; without a warm-up."""
+    text = test.plimsoll("export", result.results, "--format", "csv").out
+    rows = collections.defaultdict(list)
+    for row in csv.DictReader(text.splitlines()):
+        place = (row["file"], int(row["offset"] or -1))
+        rows[row["host"], int(row["qm"])].append((row.get("operation", "write"), int(row["bytes"]), *place))
+    logs = test.base / f"logs-{result.results.name}"
+    test.plimsoll("export", result.results, "--format", "fio-log", "--output", logs)
+    by_path = all(name.startswith("/") for name in result.report["hosts"][0]["workload"]["files"])
+    for host, trace in traces.items():
+        for number in trace.threads():
+            made = [(one.kind, one.length, one.path if by_path else one.path.rpartition("/")[2], one.offset)
+                    for one in trace.transfers(number, *lengths)]
+            test.assertGreater(len(made), 0, (host, number))
+            test.assertEqual(rows.pop((host, number)), made, (host, number))
+            (log,) = logs.glob(f"{host}_qm{number}_clat.*.log")
+            lines = [list(map(int, line.split(", "))) for line in log.read_text().splitlines()]
+            test.assertEqual([("write" if line[2] else "read", line[3], line[4]) for line in lines],
+                             [(kind, length, offset) for kind, length, _, offset in made], log.name)
+    test.assertEqual(dict(rows), {}, "no other writers")
 
 
 def chi_squared(counts, expected):

@@ -212,6 +212,7 @@ class Plans(Runs):
         result = self.run_plan("--files", "F...", "--qm", "5", "--file-size", "64k", "--delay", "1ms", "--access", "random")
         text = (result.results / "report.txt").read_text()
         self.assertRegex(text, r"(?m)^  Files +--files +F000 \.\.\. F004 \(5 files\)$")
+        self.assertRegex(text, r"(?m)^Run .*, 1 host x 5 threads, Plimsoll")
         self.assertRegex(text, r"(?m)^  Threads +--qm +5 per host; qm1 is thread 1$")
         self.assertRegex(text, r"(?m)^  File size +64 KiB \(--file-size 64k\)$")
         workload = result.report["hosts"][0]["workload"]

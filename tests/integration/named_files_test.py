@@ -203,6 +203,29 @@ class Calls(FilesTest):
         self.assertEqual(steady, (["operation", "clock_nanosleep"] * len(steady))[:len(steady)])
 
 
+class Exports(FilesTest):
+    """What exports say of the place of each operation is what the kernel was asked."""
+
+    def check(self, threads, *arguments, files="A,B", lengths=(BLOCK_BYTES,)):
+        result, trace = self.trace(files, "--qm", str(threads), *arguments)
+        self.assertEqual(trace.threads(), list(range(1, threads + 1)))
+        file_calls.check_exports(self, result, {"alpha": trace}, *lengths)
+
+    def test_blocks_in_order(self):
+        self.check(1)
+        self.check(4)
+
+    def test_blocks_in_random_order_read_and_written(self):
+        for threads in (1, 4):
+            self.check(threads, "--access", "random", "--read-percent", "40")
+
+    def test_reads_in_random_order(self):
+        self.check(4, "--access", "random", "--read-percent", "100")
+
+    def test_several_block_sizes_in_ranges_that_the_largest_one_makes(self):
+        self.check(3, "--bsize", "8k,32k", files="A", lengths=(8 * KIB, 32 * KIB))
+
+
 class Order(FilesTest):
     """One pass over many blocks in random order."""
 

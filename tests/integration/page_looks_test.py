@@ -293,6 +293,37 @@ class PageLooks(pages.PageTest):
         self.assertIn("exceeded, storage not recovered", steps)
         self.assert_quiet()
 
+    def test_the_curve_of_a_search_over_the_load_factor_is_of_commits(self):
+        """Of a search that plays a recording, loads are times the recorded one, and throughput and latency those of commits."""
+        def recorded(report):
+            report["plan"]["limit"]["over"] = report["limit"]["over"] = "load_factor"
+            report["plan"]["group_commit"] = {"pattern": "/var/watched/pattern.plimsoll", "playback": "demand", "load_factor": 10}
+            report["plan"]["criteria"] = ["commit_p99<5ms", "p99<3ms"]
+            for name in ("limit", "exceeded_at", "knee"):
+                report["limit"][name] /= 200
+            for point in report["limit"]["points"]:
+                point["load"] /= 200
+            for step in report["steps"]:
+                del step["rate_per_second"]
+                step.update({"purpose": "hold", "load_factor": 2.4,
+                             "group_commit": {"commits_per_second": 2 * step["scopes"][-1]["iops"], "mean_write_bytes": 8192}})
+        self.changed("search", recorded)
+        chart = self.browser.script(
+            "const chart = plimsoll.page.state.sweep.find(one => one.options.name === 'Latency by load');"
+            "return {x: chart.options.xTitle, y: chart.options.yTitle, names: chart.options.series.map(one => one.name),"
+            " text: document.getElementById('limit').innerText};")
+        self.assertEqual(chart["x"], "Load factor: times the recorded load")
+        self.assertEqual(chart["y"], "commit latency (simulated), by load factor")
+        self.assertIn("limit of commit_p99<5ms", chart["names"])
+        self.assertNotIn("limit of p99<3ms", chart["names"], "which is about the writes")
+        for text in ("2.4 times the recorded load, 2,880 commits/s of all hosts, held", "702 commits/s per queue manager, at 10 times the recorded load"):
+            self.assertIn(text, chart["text"])
+        page = self.browser.script("return document.body.innerText")
+        self.assertIn("hold, 2.4 times the recorded load", page)
+        self.assertIn("Recording, by demand (simulated), 2.4 times as fast as recorded", page)
+        self.assertIn("2.00 recorded writes in each write", page)
+        self.assert_quiet()
+
     def test_mqs_intervals_lie_over_the_measured_bandwidth_and_in_percent_of_it(self):
         report = self.sample("mq-log")
         log = report["mq_log"]

@@ -279,6 +279,10 @@ class Page(pages.PageTest):
         # Writes in flight at the end of the step add a last point if one of them is the longest.
         self.assertLessEqual(len(latency[0][1]) - len(rows), len(closing))
 
+    def test_the_heading_counts_the_threads_of_a_run_on_named_files(self):
+        self.browser.open(self.run_plan("--files", "A,B", "--qm", "2", "--delay", "1ms").results / "report.html")
+        self.assertIn("1 host × 2 threads", self.browser.script("return document.querySelector('.facts').textContent"))
+
     def test_charts_draw_on_their_canvases(self):
         self.sample("storages")
         canvases = self.browser.script(f"return {CHARTS}.map(c => c.plot.querySelectorAll('canvas')[0])")

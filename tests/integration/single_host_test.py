@@ -1,5 +1,6 @@
 """`plimsoll run` without hosts: one agent of its own on this machine."""
 
+import hashlib
 import os
 import pty
 import re
@@ -8,8 +9,8 @@ import shutil
 import harness
 import schema
 
-OUTPUTS = ["journal", "plan.yaml", "report.csv", "report.html", "report.json", "report.txt", "timeline.csv"]
-MADE_AGAIN = ["report.csv", "report.html", "report.json", "report.txt", "timeline.csv"]
+MADE_AGAIN = ["digest.txt", "report.csv", "report.html", "report.json", "report.txt", "timeline.csv"]
+OUTPUTS = sorted([*MADE_AGAIN, "journal", "plan.yaml"])
 
 
 class SingleHost(harness.PlimsollTest):
@@ -17,12 +18,14 @@ class SingleHost(harness.PlimsollTest):
     def test_a_run_gives_its_report_and_leaves_only_its_results(self):
         result = self.run_plan("--bsize", "4k")
         self.assertEqual(sorted(path.name for path in result.results.iterdir()), OUTPUTS)
-        printed, _, last_line = result.out.rstrip("\n").rpartition("\n\n")
-        self.assertEqual(last_line, f"COMPLETED (no criteria)   Results in {result.results}")
+        printed, _, last_lines = result.out.rpartition("\n\n")
+        digest = hashlib.sha256((result.results / "digest.txt").read_bytes()).hexdigest()
+        self.assertEqual(last_lines.splitlines(),
+                         [f"Digest  sha256:{digest}", f"COMPLETED (no criteria)   Results in {result.results}"])
         self.assertEqual(printed + "\n", (result.results / "report.txt").read_text())
         brief = self.plimsoll("report", result.results).out.splitlines()
         self.assertLessEqual(len(brief), 40, brief)
-        self.assertEqual(brief[-1], last_line)
+        self.assertEqual(brief[-2:], last_lines.splitlines())
         self.assert_nothing_left()
         self.assertEqual(list(self.runtime.iterdir()), [], "the child agent's socket is left")
 
@@ -41,7 +44,7 @@ class SingleHost(harness.PlimsollTest):
         copy.mkdir()
         shutil.copy(result.results / "journal", copy)
         printed = self.plimsoll("report", "--full", copy).out
-        self.assertEqual(printed.rpartition("\nCOMPLETED ")[0].encode(), first["report.txt"])
+        self.assertEqual(printed.rpartition("\nDigest  ")[0].encode(), first["report.txt"])
         for name in MADE_AGAIN:
             self.assertEqual((copy / name).read_bytes(), first[name], name)
         self.assertEqual(self.plimsoll("report", "--json", "--print-only", copy).out.encode(), first["report.json"])

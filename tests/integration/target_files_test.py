@@ -209,6 +209,7 @@ class Hosts(path_files.PathsTest):
                 self.assertEqual(blocks, list(range(begin, end)))
                 taken += blocks
         self.assertEqual(sorted(taken), list(range(BLOCKS)), "disjoint, and all of the file")
+        file_calls.check_exports(self, result, dict(zip(("alpha", "beta"), traces)), BLOCK_BYTES)
 
     def test_all_gives_every_host_all_of_the_files(self):
         path = self.make("data")
@@ -229,8 +230,8 @@ class Hosts(path_files.PathsTest):
         paths = [self.make(name) for name in ("one", "two")]
         traces = [file_calls.Trace(self.base / f"strace-{name}") for name in ("alpha", "beta")]
         agents = self.agents(*[["--allow-target", self.dir]] * 2, wraps=[trace.options for trace in traces])
-        self.run_paths(paths, "--share", "ranges", "--qm", "4", "--overwrite", "--read-percent", "50", "--access", "random", "--delay",
-                       "1ms", "--duration", "500ms", "--warmup", "0", "--direct", "off", hosts=agents, code=(0, 3))
+        result = self.run_paths(paths, "--share", "ranges", "--qm", "4", "--overwrite", "--read-percent", "50", "--access", "random",
+                                "--delay", "1ms", "--duration", "500ms", "--warmup", "0", "--direct", "off", hosts=agents, code=(0, 3))
         self.stop_agents(*agents)
         users, kinds = {}, set()
         for host, trace in enumerate(traces):
@@ -242,6 +243,7 @@ class Hosts(path_files.PathsTest):
                     users.setdefault((one.path, one.offset), set()).add((host, number))
         self.assertEqual(kinds, {"read", "write"})
         self.assertEqual({len(who) for who in users.values()}, {1}, "each block has one user")
+        file_calls.check_exports(self, result, dict(zip(("alpha", "beta"), traces)), BLOCK_BYTES)
 
 
 class Created(path_files.PathsTest):
@@ -299,6 +301,18 @@ class Created(path_files.PathsTest):
         self.assertNotEqual(offsets, sorted(offsets))
         self.assertEqual({one.kind for one in trace.transfers(1)}, {"write"}, "nothing but the measured writes fills it")
         self.assertEqual(len(trace.transfers(1)), BLOCKS)
+
+    def test_a_pass_that_is_cut_off_names_the_files_that_it_did_not_fill(self):
+        paths = [self.dir / name for name in ("one", "two", "three")]
+        # The first file has two threads, of which each pauses for 1.6 s; the other ones pause for 3 s at least.
+        result = self.create(self.kept_agent(), paths, "--qm", "4", "--delay", "200ms", "--duration", "2800ms", code=3)
+        (note,) = [note for note in result.report["notes"] if "not written full" in note]
+        part = r"\([1-9]\d* KiB of 64 KiB\)"
+        self.assertRegex(note, rf"^alpha: created, but not written full: {paths[1]} {part}, {paths[2]} {part};")
+        self.assertNotIn(str(paths[0]), note, "two threads fill it in time")
+        kept = rf"Files created and kept: {paths[0]} \.\.\. {paths[2]} \(3 files\); not all are full"
+        self.assertRegex(" ".join(result.out.split()), kept)
+        self.assertIn("not written full", result.out)
 
     def test_an_agent_without_the_permission_creates_nothing(self):
         for name, more in (("alpha", []), ("beta", ["--allow-target", self.dir])):

@@ -296,5 +296,28 @@ class StandIn(watching.StandInTest):
         self.assertEqual(stand_in.finish(), 0)
 
 
+# IBM's MQ Log Disk Tester is not part of this tree: where PLIMSOLL_MQLDT names one, it is watched.
+if "PLIMSOLL_MQLDT" in os.environ:
+
+    class Mqldt(watching.WatchingTest):
+
+        def test_counts_and_times_each_write_that_mqldt_counts(self):
+            files, bsize, table = 3, 4096, self.base / "mqldt.csv"
+            result = self.watch("--max-overhead", "100", "--", os.environ["PLIMSOLL_MQLDT"], f"--dir={self.dir / 'active'}",
+                                "--bsize=4K", f"--fileSize={1 << 20}", f"--numFiles={files}", "--duration=3",
+                                f"--csvFile={table}")
+            heading, values = list(csv.reader(table.read_text().splitlines()))[-2:]
+            own = {name.strip(): int(value) for name, value in zip(heading, values)}
+            self.assertFalse(result.report["watch"]["bounds"], result.report["notes"])
+            rows = list(csv.DictReader(self.plimsoll("export", result.results, "--format", "csv").out.splitlines()))
+            writes = [int(row["latency_ns"]) for row in rows if int(row["bytes"]) == bsize]
+            self.assertEqual(len(writes), own["Total writes to files"])
+            # It formats each file by one write first, which it does not count.
+            self.assertEqual(len(rows), len(writes) + files)
+            # The call alone is shorter than the time between mqldt's clock readings around it.
+            self.assertLessEqual(max(writes), own["Max latency of write (ns)"])
+            self.assertLessEqual(min(writes), own["Min latency of write (ns)"])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -67,8 +67,12 @@ class StandInTest(WatchingTest):
     def made(self, stand_in):
         """What it logged: for each operation, the moments before and after, and bytes."""
         harness.wait_until(lambda: "done" in stand_in.out, "the end of the stand-in", timeout_s=120)
+        return self.parse_record(stand_in.record.read_text())
+
+    @staticmethod
+    def parse_record(text):
         made = {}
-        for line in stand_in.record.read_text().splitlines():
+        for line in text.splitlines():
             words = line.split()
             name = words[0] if words[0] == "write" else words[1]
             made.setdefault(name, []).append(tuple(map(int, words[2:5])))

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 
 import file_calls
 import harness
@@ -221,6 +222,17 @@ class Times(xdisk_lines.XdiskTest):
         self.assertGreater(done, 0)
         # Three digits of each line are left.
         self.assertLessEqual(abs(counted - done), 0.01 * done + 6, result)
+
+
+class Interrupted(xdisk_lines.XdiskTest):
+
+    def test_a_creation_that_is_interrupted_names_the_file_that_is_not_full(self):
+        path = self.dir / "file"
+        process = self.start_xdisk("-C1g", "-b512", "-z10000", "-d", "-f", path)
+        self.await_running(process)
+        process.signal(signal.SIGINT)
+        result = self.ended(process, code=3)
+        self.assertRegex(result.err, rf"(?m)^plimsoll: \S+: created, but not written full: {path} \(.* of 1 GiB\); create them again")
 
 
 class Output(xdisk_lines.XdiskTest):

@@ -99,7 +99,7 @@ class Image:
         self._agent = agent_binaries() / "plimsoll-agent"
         if not self._agent.exists():
             raise LabError(f"{self._agent} is not there: build it, or name its directory in PLIMSOLL_BIN")
-        self._extras = [self._agent.with_name(name) for name in ("lab_clock", "lab_lock")]
+        self._extras = [self._agent.with_name(name) for name in ("lab_clock", "lab_lock", "standin_qm")]
         self.initramfs = PLACE / f"initramfs-{self._key()}"
         if not self.initramfs.exists():
             self._make()
@@ -107,7 +107,7 @@ class Image:
     def _key(self):
         """Names what the initramfs is made of."""
         digest = hashlib.sha256(self._release.encode())
-        for path in [self._agent, *self._extras, SOURCE / "image.py", *sorted((SOURCE / "guest").iterdir())]:
+        for path in [self._agent, *self._extras, self._agent.with_name("libmqm_r.so"), SOURCE / "image.py", *sorted((SOURCE / "guest").iterdir())]:
             if path.exists():
                 digest.update(path.read_bytes())
         for root in self._roots:

@@ -44,6 +44,43 @@ others that the controller received.
 """
 
 
+CHANGED = """\
+## Results are changed afterwards
+
+`plimsoll verify DIR` compares results with their `digest.txt`, `plimsoll verify DIR --digest X` also that list with the digest that the
+command printed when it ended ([evidence.md](evidence.md)). `verify_test.py` checks each row.
+
+| what happens to the results | what is printed | exit code |
+| --- | --- | --- |
+| nothing | `INTACT` | 0 |
+| a byte of a listed file is changed | `report.json was changed: its SHA-256 is not the one in digest.txt` | 1 |
+| a listed file is removed | `journal is missing` | 1 |
+| a symbolic link takes the place of a listed file | `report.json is a symbolic link` | 1 |
+| the verdict in `report.json` is changed, and `digest.txt` with it | `report.json has the verdict PASS, and the journal gives FAIL` | 1 |
+| a figure in `report.json` is changed, and `digest.txt` with it | `report.json is not the report that the journal gives` | 1 |
+| all files are replaced by those of another run | `digest.txt was changed or is of other results: its SHA-256 is not that of --digest` | 1 |
+| the line of a file is removed from `digest.txt` | `digest.txt does not list journal` | 1 |
+| `digest.txt` is removed | `digest.txt is missing: ` | 3 |
+| all are removed | `DIR holds no results: ` | 2 |
+"""
+
+
+PATTERNS = """\
+## A pattern file is damaged, or another one
+
+A run or a search that plays recorded writes ([playback.md](playback.md)) reads the whole file before it contacts an agent: nothing is
+made on a host. `playback_test.py` and `pattern_file_test` check each row.
+
+| what happens to the file | what is printed | exit code |
+| --- | --- | --- |
+| a bit of it is changed, it is cut off, or another one has its name | `FILE: its SHA-256 is ..., and the plan's (pattern_sha256) is ...: this is another file, or it was changed` | 2 |
+| the same without `pattern_sha256`, where it contradicts itself | `FILE: damaged at byte ...` | 2 |
+| something else has its name | `FILE: not a pattern file`, `FILE is a directory`, `FILE is not a regular file` | 2 |
+| it is removed | `open FILE: No such file or directory (2)` | 2 |
+| it is changed in place while hosts get their writes | `FILE changed after it was opened` | 2 |
+"""
+
+
 def code_of(cell):
     return "–" if cell.code is None else str(cell.code)
 
@@ -71,7 +108,7 @@ def page():
         text += f"\n## {fault.title}\n\n{fault.what}\n\n"
         text += "| state | what is printed | exit code | kept | cleaned up | takes |\n| --- | --- | --- | --- | --- | --- |\n"
         text += "\n".join(cells(fault)) + "\n"
-    return text + "\n" + LIMITS
+    return text + "\n" + CHANGED + "\n" + PATTERNS + "\n" + LIMITS
 
 
 if __name__ == "__main__":

@@ -401,6 +401,12 @@ TEST(AcceptText, TheLoadNamesTheRatesOfAllHosts) {
               HasSubstr(", as fast as possible, 1m"));
 }
 
+TEST(AcceptText, ChangeAndOperatorAreShownWhereThePlanNamesThem) {
+  EXPECT_EQ(Configured("Change", kAsItIs) + Configured("Operator", kAsItIs), "");
+  EXPECT_EQ(Configured("Change", [](v1::TestPlan& plan) { plan.set_change("CHG0012345"); }), "CHG0012345");
+  EXPECT_EQ(Configured("Operator", [](v1::TestPlan& plan) { plan.set_operator_("J. Doe"); }), "J. Doe");
+}
+
 TEST(AcceptText, OnlyWhatThePartsDidIsShown) {
   EXPECT_TRUE(AcceptConfiguration(PlannedAcceptance([] {
                 v1::TestPlan plan = AcceptPlanOf();

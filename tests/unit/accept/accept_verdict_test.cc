@@ -161,6 +161,12 @@ TEST(AcceptBrief, HasAtMostFortyLinesAndEndsWithVerdictAndDirectory) {
     EXPECT_THAT(text, HasSubstr("\nFigures by run"));
     EXPECT_THAT(text, HasSubstr("more lines (accept.txt)"));
     EXPECT_THAT(text, HasSubstr("--full prints it"));
+    const std::string digest = absl::StrCat("sha256:", std::string(64, 'f'));
+    const std::string sealed = RenderAcceptBrief(report, "out/acc", digest);
+    EXPECT_LE(std::count(sealed.begin(), sealed.end(), '\n'), 40) << sealed;
+    EXPECT_THAT(sealed, EndsWith(absl::StrCat("\nDigest  ", digest, "\nFAIL   Results in out/acc\n")));
+    EXPECT_THAT(RenderAcceptMarkdown(report, "out/acc", digest), HasSubstr("\nDigest: `" + digest + "`\n"));
+    EXPECT_THAT(RenderAcceptPage(report, digest), HasSubstr("\"digest\":\"" + digest + "\""));
   }
 }
 

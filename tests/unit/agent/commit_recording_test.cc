@@ -4,26 +4,19 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "agent/writer/commit_source.h"
 #include "agent/writer/work_setup.h"
-#include "agent/writer/write_loop.h"
-#include "agent/writer/writer_tally.h"
-#include "common/histogram.h"
 #include "common/protocol.h"
 #include "common/units.h"
 #include "tests/random_seed.h"
 #include "tests/testing.h"
 #include "tests/unit/agent/fake_env.h"
-#include "tests/unit/agent/step_moments.h"
+#include "tests/unit/agent/recorded_step.h"
 
 namespace plimsoll::tests {
 namespace {
-
-using google::protobuf::RepeatedPtrField;
 
 v1::HostPlan CommitPlan(uint32_t clients, v1::LogWriteIntegrity integrity = v1::LOG_WRITE_INTEGRITY_TRIPLEWRITE) {
   v1::HostPlan plan;
@@ -53,67 +46,23 @@ v1::HostPlan CommitPlan(uint32_t clients, v1::LogWriteIntegrity integrity = v1::
   return plan;
 }
 
-// Writes a step with latencies at random, and records it while the loop runs.
-struct Recorded {
-  Recorded(const v1::HostPlan& plan, uint64_t seed) : setup(*MakeWorkSetup(plan)), loop(setup.LoopOf(0, kStartNs, 1)) {
-    const LogFilesOptions options = setup.FilesOf(1);
-    FakeWriter writer(FakeWriter::MakeSource(options.block_bytes), SampleRing::kDefaultCapacity);
-    writer.env.latency = [&seed](size_t) {
-      seed = MixBits(seed + 1);
-      return static_cast<int64_t>(50'000 + seed % 400'000);
-    };
-    writer.env.clock_ns = 20;
-    WriterTally tally(setup.TallyOf(0, kStartNs, 1), writer.state, stop_trace_at_ns);
-    // The recorder looks in the middle of a write, as its own thread would.
-    writer.env.in_write = [&] {
-      if (writer.env.calls.size() % 50 == 0) tally.Poll(writer.env.now_ns - 1, frames);
-    };
-    writer.Run(loop);
-    tally.Poll(writer.env.now_ns + kMarginNs, frames);
-    EXPECT_TRUE(tally.done());
-    calls = writer.env.calls;
-    done.add_writers()->CopyFrom(tally.Totals(loop.end_ns));
-    tally.AddMoreTotals(loop.end_ns, done);
-  }
-
-  WorkSetup setup;
-  WriteLoopParams loop;
-  std::atomic<int64_t> stop_trace_at_ns{StopControl::kNever};
-  RepeatedPtrField<v1::Frame> frames;
-  std::vector<FakeEnv::Call> calls;
-  v1::StepDone done;
-};
+RecordedStep Record(const v1::HostPlan& plan, uint32_t seed) {
+  return RecordedStep(*MakeWorkSetup(plan), RandomLatency(seed));
+}
 
 TEST(CommitRecording, TheRecordersModelAgreesWithTheWriters) {
   const uint32_t seed = RandomSeed();
   SCOPED_TRACE(seed);
   for (const uint32_t clients : {1U, 12U, 60U}) {
     SCOPED_TRACE(clients);
-    const Recorded run(CommitPlan(clients), seed);
+    const RecordedStep run = Record(CommitPlan(clients), seed);
     ASSERT_EQ(run.done.writers_size(), 2);
-    std::map<uint32_t, uint64_t> count;
-    std::map<uint32_t, uint64_t> bytes;
-    std::map<uint32_t, uint64_t> latency_ns;
-    std::map<uint32_t, uint64_t> longest_ns;
-    for (const v1::Frame& frame : run.frames) {
-      count[frame.operation()] += frame.latency().count();
-      bytes[frame.operation()] += frame.bytes();
-      latency_ns[frame.operation()] += frame.latency().sum_ns();
-      longest_ns[frame.operation()] = std::max(longest_ns[frame.operation()], frame.latency().max_ns());
-    }
-    for (const v1::WriterTotals& totals : run.done.writers()) {
-      SCOPED_TRACE(totals.operation());
-      EXPECT_GT(totals.writes(), 1'000U);
-      EXPECT_EQ(totals.writes(), count[totals.operation()]);
-      EXPECT_EQ(totals.bytes(), bytes[totals.operation()]);
-      EXPECT_EQ(totals.latency_sum_ns(), latency_ns[totals.operation()]);
-      EXPECT_EQ(totals.latency_max_ns(), longest_ns[totals.operation()]);
-    }
+    ExpectFramesAndTotalsAgree(run, 1'000);
   }
 }
 
 TEST(CommitRecording, ACopyGoesToTheLastPageOfItsExtentBeforeThePageIsWrittenAgain) {
-  const Recorded run(CommitPlan(12), 1);
+  const RecordedStep run = Record(CommitPlan(12), 1);
   const uint64_t copy_bytes = run.loop.layout.file_size_bytes() - kLogPageBytes;
   uint64_t copies = 0;
   uint64_t end_bytes = 0;
@@ -133,7 +82,7 @@ TEST(CommitRecording, ACopyGoesToTheLastPageOfItsExtentBeforeThePageIsWrittenAga
 }
 
 TEST(CommitRecording, WritesOfALogNeverOverlapButInAPageThatWasPartlyFilled) {
-  const Recorded run(CommitPlan(12, v1::LOG_WRITE_INTEGRITY_SINGLEWRITE), 1);
+  const RecordedStep run = Record(CommitPlan(12, v1::LOG_WRITE_INTEGRITY_SINGLEWRITE), 1);
   uint64_t rewritten = 0;
   for (size_t i = 1; i < run.calls.size(); ++i) {
     const FakeEnv::Call& before = run.calls[i - 1];
@@ -157,7 +106,7 @@ TEST(CommitRecording, AWriteIsDueWhenCommitsWaitAndNoGapIsAStall) {
   v1::HostPlan plan = CommitPlan(1);
   plan.mutable_log()->mutable_steps(0)->mutable_group_commit()->set_think_time_ns(10 * kNsPerMs);
   plan.mutable_log()->set_stall_ns(2 * kNsPerMs);
-  const Recorded run(plan, 1);
+  const RecordedStep run = Record(plan, 1);
   for (const v1::Frame& frame : run.frames) EXPECT_TRUE(frame.stalls().empty());
 }
 

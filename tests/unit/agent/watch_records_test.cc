@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@ namespace plimsoll {
 namespace {
 
 using Kind = PerfRecord::Kind;
+
+// The first fields of a tracepoint: its number, flags, and the thread.
+uint64_t CommonFields(uint32_t tid) {
+  return uint64_t{tid} << 32;
+}
 
 // Bytes of a ring.
 class RingBytes {
@@ -36,10 +42,8 @@ class RingBytes {
     std::memcpy(bytes.data() + begin_ + offsetof(perf_event_header, size), &size, sizeof(size));
     return *this;
   }
-  RingBytes& SampleHead(uint64_t id, uint64_t time) {
-    return Begin(PERF_RECORD_SAMPLE).Put(id).Put(uint32_t{4711}).Put(uint32_t{4712}).Put(time);
-  }
-  RingBytes& Trailer(uint64_t time) { return Put(uint32_t{4711}).Put(uint32_t{4712}).Put(time).Put(uint64_t{1}); }
+  RingBytes& SampleHead(uint64_t id, uint64_t time) { return Begin(PERF_RECORD_SAMPLE).Put(id).Put(time); }
+  RingBytes& Trailer(uint64_t time) { return Put(time).Put(uint64_t{1}); }
 
   std::vector<uint8_t> bytes;
 
@@ -59,36 +63,66 @@ class PerfRecordsTest : public ::testing::Test {
     return records;
   }
   static void PutEnter(RingBytes& ring, uint64_t time) {
-    ring.SampleHead(kEnterEvent, time).Put(uint32_t{68}).Put(uint64_t{0}).Put(int64_t{18});
+    ring.SampleHead(kEnterEvent, time);
+    PutEnterFields(ring);
+  }
+  static void PutEnterFields(RingBytes& ring) {
+    ring.Put(uint32_t{68}).Put(CommonFields(4713)).Put(int64_t{18});
     for (uint64_t arg = 0; arg < 6; ++arg) ring.Put(arg + 100);
     ring.Put(uint32_t{0}).End();
   }
 
-  std::map<uint64_t, PerfEventInfo> infos_ = {{kEnterEvent, {Kind::kSyscallEnter, 4712, 0, false}},
-                                              {kExitEvent, {Kind::kSyscallExit, 4712, 0, false}},
-                                              {kCallEvent, {Kind::kCallEnter, 4712, 5, true}}};
-  PerfRecordParser parser_{[this](uint64_t id) {
+  std::map<uint64_t, PerfEventInfo> infos_ = {{kEnterEvent, {Kind::kSyscallEnter, 4711, 4712, 0, false}},
+                                              {kExitEvent, {Kind::kSyscallExit, 4711, 4712, 0, false}},
+                                              {kCallEvent, {Kind::kCallEnter, 4711, 4712, 5, true}}};
+  const std::function<const PerfEventInfo*(uint64_t)> info_of_ = [this](uint64_t id) {
     const auto found = infos_.find(id);
     return found == infos_.end() ? nullptr : &found->second;
-  }};
+  };
+  PerfRecordParser parser_{ThreadField::kOfTracepoint, info_of_};
 };
 
 TEST_F(PerfRecordsTest, ReadsSamplesOfSystemCallsAndFunctions) {
   RingBytes ring;
   PutEnter(ring, 1000);
-  ring.SampleHead(kExitEvent, 1100).Put(uint32_t{28}).Put(uint64_t{0}).Put(int64_t{18}).Put(int64_t{-5}).Put(0U).End();
-  ring.SampleHead(kCallEvent, 1200).Put(uint32_t{28}).Put(uint64_t{0}).Put(uint64_t{0xabc}).Put(uint64_t{777}).Put(0U);
-  ring.End();
+  ring.SampleHead(kExitEvent, 1100).Put(uint32_t{28}).Put(CommonFields(4713)).Put(int64_t{18}).Put(int64_t{-5});
+  ring.Put(0U).End();
+  ring.SampleHead(kCallEvent, 1200).Put(uint32_t{28}).Put(CommonFields(4714)).Put(uint64_t{0xabc}).Put(uint64_t{777});
+  ring.Put(0U).End();
   const std::vector<PerfRecord> records = Parse(ring.bytes);
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(records[0].kind, Kind::kSyscallEnter);
   EXPECT_EQ(records[0].number, 18);
   EXPECT_EQ(records[0].args[5], 105U);
-  EXPECT_EQ(records[0].tid, 4712U);
+  EXPECT_EQ(records[0].pid, 4711U);
+  EXPECT_EQ(records[0].tid, 4713U);
+  EXPECT_EQ(records[0].owner, 4712U);
   EXPECT_EQ(records[1].result, -5);
+  EXPECT_EQ(records[1].tid, 4713U);
+  EXPECT_EQ(records[2].tid, 4714U);
   EXPECT_EQ(records[2].number, 5);
   EXPECT_EQ(records[2].args[0], 777U);
   EXPECT_EQ(records[2].time_ns, 1200);
+}
+
+TEST_F(PerfRecordsTest, TakesProcessAndThreadFromTheSampleWhereTheTracepointsAreOfAnotherNamespace) {
+  RingBytes ring;
+  ring.Begin(PERF_RECORD_SAMPLE).Put(kEnterEvent).Put(uint32_t{11}).Put(uint32_t{12}).Put(uint64_t{1000});
+  PutEnterFields(ring);
+  ring.Begin(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC).Put(uint32_t{11}).Put(uint32_t{11}).Put(uint64_t{0});
+  ring.Put(uint32_t{11}).Put(uint32_t{11}).Trailer(1100).End();
+  PerfRecordParser parser(ThreadField::kOfSample, info_of_);
+  std::vector<PerfRecord> records;
+  parser.Parse(ring.bytes, records);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].pid, 11U);
+  EXPECT_EQ(records[0].tid, 12U);
+  EXPECT_EQ(records[0].owner, 4712U);
+  EXPECT_EQ(records[0].args[5], 105U);
+  EXPECT_EQ(records[1].kind, Kind::kExec);
+  EXPECT_EQ(records[1].pid, 11U);
+  EXPECT_EQ(records[1].time_ns, 1100);
+  EXPECT_EQ(parser.lost(), 0U);
 }
 
 TEST_F(PerfRecordsTest, MakesAGapFromTheLastRecordToTheOneThatReportsTheLoss) {

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
@@ -13,6 +14,7 @@
 #include "controller/render/text.h"
 #include "tests/golden_files.h"
 #include "tests/testing.h"
+#include "tests/unit/analysis/commits_journal.h"
 #include "tests/unit/analysis/journal_builder.h"
 #include "tests/unit/analysis/watched_journal.h"
 
@@ -182,6 +184,25 @@ TEST(Golden, WatchReport) {
   ExpectGolden("tests/golden/watch.json", RenderJson(report));
   ExpectGolden("tests/golden/watch.csv", RenderCsv(report));
   ExpectGolden("tests/golden/watch.timeline.csv", RenderTimelineCsv(report));
+}
+
+// 1,000 writes/s of 8 KiB, played ten times as fast on a storage that takes 200 us for each write.
+TEST(Golden, PlaybackReport) {
+  constexpr int kSeconds = 30;
+  std::vector<v1::JournalRecord> records = tests::CommitsJournal(
+      [](v1::GroupCommit& commits) {
+        commits.set_pattern("/var/watched/pattern.plimsoll");
+        commits.set_pattern_sha256(std::string(64, '7'));
+        commits.set_load_factor(10);
+      },
+      {"commit_p99<10ms"}, {std::vector<PatternEntry>(kSeconds, {1'000'000'000, 2, 1'000}), kSeconds * kNsPerSecond});
+  v1::JournalRecord note;
+  note.mutable_note()->set_text(
+      "The recording (watch 7f3a21) has 30,000 log writes of node1/QM1 within 30s, 246 MB in whole pages.");
+  records.insert(records.begin() + 1, note);
+  const v1::Report report = tests::Analyze(records);
+  ExpectGolden("tests/golden/playback.txt", RenderText(report));
+  ExpectGolden("tests/golden/playback.json", RenderJson(report));
 }
 
 TEST(Golden, PlacementReport) {

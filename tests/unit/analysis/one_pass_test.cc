@@ -130,6 +130,30 @@ TEST(OnePass, APassThatTheLimitEndedIsInconclusive) {
   EXPECT_FALSE(Scope(report.steps(0), v1::SCOPE_KIND_HOST, "alpha").has_data_until());
 }
 
+TEST(OnePass, FilesThatWereCreatedAndNotWrittenFullAreNamed) {
+  const SimRun run = TwoPasses();
+  std::vector<v1::JournalRecord> records = JournalOfPass(run);
+  for (v1::JournalRecord& record : records) {
+    if (record.has_run_begin()) record.mutable_run_begin()->mutable_plan()->mutable_workload()->set_create(true);
+    if (!record.has_host_joined()) continue;
+    v1::LogWorkload& workload = *record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload();
+    workload.add_files("/data/a");
+    workload.add_files("/data/b");
+    // As alpha's first writer and beta's have written, or less.
+    workload.set_file_size_bytes(run.hosts[0].steps[0][0].size() * run.block_sizes[0]);
+  }
+  EXPECT_THAT(Analyze(records).notes(),
+              Contains(AllOf(StartsWith("alpha: created, but not written full: /data/b ("),
+                             EndsWith("); create them again before they are read."), Not(HasSubstr("/data/a")))));
+  EXPECT_THAT(Analyze(records).notes(), Not(Contains(StartsWith("beta: created"))));
+  // Once the second file has as much, too.
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_host_joined()) continue;
+    record.mutable_host_joined()->mutable_plan()->mutable_log()->mutable_workload()->set_file_size_bytes(4096);
+  }
+  EXPECT_THAT(Analyze(records).notes(), Not(Contains(HasSubstr("not written full"))));
+}
+
 TEST(OnePass, ALiveViewShowsTheSecondsThatWereAndNoEnd) {
   const SimRun run = TwoPasses();
   Analyzer analyzer;

@@ -163,6 +163,13 @@ TEST(Markdown, VerdictCriteriaFiguresAndWhereTheResultsAre) {
   EXPECT_THAT(md, HasSubstr("\nResults: <code>plimsoll-results/x</code>, run <code>"));
 }
 
+TEST(Markdown, WritersOnNamedFilesAreThreads) {
+  v1::Report report = Judged({});
+  EXPECT_THAT(RenderMarkdown(report, ""), HasSubstr("\n1 host, 1 queue manager"));
+  report.mutable_plan()->mutable_workload()->add_files("/data/a");
+  EXPECT_THAT(RenderMarkdown(report, ""), HasSubstr("\n1 host, 1 thread"));
+}
+
 TEST(Markdown, DoubtsAreListed) {
   v1::Report report = Judged({"p99.99<1s"});
   report.mutable_verdict()->add_reasons("host beta was lost");

@@ -77,12 +77,14 @@ TEST(BriefProperty, NoMoreThanFortyLinesAndVerdictCauseAndFailedCriteriaAreAlway
     }
     std::vector<std::string> kept;
     for (uint64_t i = 0; i < round; ++i) kept.push_back(absl::StrCat("Files kept in /", i));
-    const std::string text = RenderBrief(report, {"plimsoll-results/x"}, kept);
+    const std::string digest = round % 2 == 0 ? "" : absl::StrCat("sha256:", std::string(64, 'f'));
+    const std::string text = RenderBrief(report, {.path = "plimsoll-results/x", .digest = digest}, kept);
     const std::vector<std::string> lines = BriefLines(text);
     ASSERT_LE(lines.size(), 40U) << text;
     const std::string outcome = OutcomeText(report.verdict().outcome());
     EXPECT_THAT(lines.front(), StartsWith("Verdict   " + outcome));
     EXPECT_EQ(lines.back(), outcome + "   Results in plimsoll-results/x");
+    EXPECT_EQ(lines[lines.size() - 2] == "Digest  " + digest, !digest.empty()) << text;
     EXPECT_THAT(text, HasSubstr("cause0"));
     size_t failed = 0;
     for (const v1::CriterionReport& criterion : report.verdict().criteria()) {
@@ -140,6 +142,8 @@ TEST(Brief, TheLastLinesNameWhereTheRestIsAndRepeatTheVerdict) {
   EXPECT_THAT(text, EndsWith("\nEverything is in report.txt (--full prints it), charts are in report.html.\n"
                              "PASS   Results in plimsoll-results/x\n"));
   EXPECT_THAT(RenderBrief(Troubled(1, 1), {"old.journal", true}), EndsWith("\nPASS   From the journal old.journal\n"));
+  EXPECT_THAT(RenderBrief(Troubled(1, 1), {.path = "plimsoll-results/x", .digest = "sha256:9f86d081"}),
+              EndsWith(" charts are in report.html.\nDigest  sha256:9f86d081\nPASS   Results in plimsoll-results/x\n"));
 }
 
 TEST(Brief, CriteriaThatFailedComeFirstAndOthersAreCounted) {
@@ -167,6 +171,12 @@ TEST(MergeAlike, WhatIsNoHostOrDiffersInMoreThanNumbersStays) {
   const std::vector<std::string> sentences = {"node1: its clock stepped.", "node2: its clock drifted.",
                                               "nodeX: its clock stepped.", "All is well: 7 hosts.", "step 1: short."};
   EXPECT_EQ(MergeAlike(sentences, {"node1", "node2"}), sentences);
+}
+
+TEST(MergeAlike, SentencesAboutTwoProcessesStay) {
+  const std::vector<std::string> sentences = {"node1: process 4711 (amqzlaa0) ended.",
+                                              "node1: process 4712 (amqzlaa0) ended."};
+  EXPECT_EQ(MergeAlike(sentences, {"node1"}), sentences);
 }
 
 TEST(MergeAlike, QueueManagersOfSeveralHostsAreCounted) {

@@ -122,6 +122,24 @@ TEST(TextReport, APlacedQueueManagerIsShownWithItsDirectory) {
   EXPECT_EQ(Configured(report, "Write block size"), "");
 }
 
+TEST(TextReport, TheConfigurationBeginsWithTheChangeAndTheOperatorWhateverTheRunDoes) {
+  for (const bool watch : {false, true}) {
+    v1::Report report = LargeReport(1);
+    if (watch) report.mutable_plan()->mutable_watch()->set_pid(1);
+    EXPECT_EQ(Configured(report, "Change") + Configured(report, "Operator"), "") << "neither was given";
+    report.mutable_plan()->set_change("CHG0012345\033[2J");
+    report.mutable_plan()->set_operator_("J. Doe");
+    const std::vector<ConfigurationRow> rows = ConfigurationRows(report);
+    ASSERT_GE(rows.size(), 2U);
+    EXPECT_EQ(rows[0].label + " " + rows[0].option, "Change --change");
+    EXPECT_EQ(rows[1].label + " " + rows[1].option + " " + rows[1].value, "Operator --operator J. Doe");
+    const std::string text = absl::StrJoin(TextHeading(report), "\n");
+    EXPECT_THAT(text, ContainsRegex("\n  Change +--change +CHG0012345"));
+    EXPECT_THAT(text, ContainsRegex("\n  Operator +--operator +J. Doe"));
+    EXPECT_THAT(text, Not(HasSubstr("\033")));
+  }
+}
+
 TEST(TextReport, TheTextLeavesOutRowsOfTheConfigurationThatThePageHas) {
   v1::Report report = LargeReport(1);
   report.mutable_plan()->set_seed(7);

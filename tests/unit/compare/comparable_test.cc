@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/units.h"
 #include "controller/compare/compare_render.h"
 #include "tests/testing.h"
@@ -349,6 +350,54 @@ TEST(Comparable, APlacementIsRefused) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("it is a placement, whose steps have different hosts"));
+}
+
+// A run of a recording, whose file has a digest of so many of the same digit.
+v1::Report PlayedRun(uint64_t seed, char digit, v1::PlaybackMode mode = v1::PLAYBACK_MODE_DEMAND) {
+  v1::Report report = Simulated(1, seed);
+  v1::GroupCommit& commits = *report.mutable_plan()->mutable_group_commit();
+  commits.set_pattern(absl::StrCat("/", seed, "/pattern.plimsoll"));
+  commits.set_pattern_sha256(std::string(64, digit));
+  commits.set_playback(mode);
+  commits.set_load_factor(1);
+  return report;
+}
+
+TEST(Comparable, RecordingsAreToldApartByTheirDigestsAndNotByWhereTheyAre) {
+  const v1::Comparison same = Compared({Side({PlayedRun(1, 'a')}), Side({PlayedRun(2, 'a')})});
+  EXPECT_THAT(same.differences(), IsEmpty());
+  EXPECT_THAT(same.warnings(), IsEmpty());
+  EXPECT_THAT(Strings(same.limits()), Contains(HasSubstr("Commits are simulated, one for each recorded write")));
+  EXPECT_THAT(Refusal(PlayedRun(1, 'a'), PlayedRun(2, 'b')),
+              AllOf(HasSubstr("simulated clients or recording (--clients, --pattern)"),
+                    HasSubstr("--pattern sha256 aaaaaaaaaaaaaaaa... --playback demand --load-factor 1"),
+                    HasSubstr("--pattern sha256 bbbbbbbbbbbbbbbb...")));
+}
+
+TEST(Comparable, ALoadFactorMayDifferWhereThatIsWhatIsCompared) {
+  v1::Report faster = PlayedRun(2, 'a');
+  faster.mutable_plan()->mutable_group_commit()->set_load_factor(1.5);
+  EXPECT_THAT(Refusal(PlayedRun(1, 'a'), faster), HasSubstr("pass --differs"));
+  CompareSettings settings = Quick();
+  settings.differs = {"load-factor"};
+  const v1::Comparison compared = Compared({Side({PlayedRun(1, 'a')}), Side({faster})}, settings);
+  ASSERT_EQ(compared.differences_size(), 1);
+  EXPECT_EQ(compared.differences(0).what(), "--load-factor");
+  EXPECT_THAT(Strings(compared.differences(0).values()), ElementsAre("1", "1.5"));
+}
+
+TEST(Comparable, WritesAsRecordedAreLabelledAndNeverGated) {
+  const v1::Report first = PlayedRun(1, 'a', v1::PLAYBACK_MODE_WRITES);
+  const v1::Report second = PlayedRun(2, 'a', v1::PLAYBACK_MODE_WRITES);
+  EXPECT_THAT(
+      Strings(Compared({Side({first}), Side({second})}).warnings()),
+      ElementsAre(HasSubstr("A issued the recorded writes as they are (--playback writes), which is not what MQ "
+                            "would issue here"),
+                  HasSubstr("B issued the recorded writes")));
+  CompareSettings gated = Quick();
+  gated.fail_if_slower = 0.1;
+  EXPECT_THAT(Compare({Side({first}), Side({second})}, gated).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "never judged"));
 }
 
 TEST(SideLabel, GoesOnBehindZ) {

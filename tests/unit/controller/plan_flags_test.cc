@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/command_line/command_line.h"
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
@@ -251,6 +252,37 @@ TEST_F(HostsFileTest, ErrorsNameTheFile) {
               StatusIs(absl::StatusCode::kNotFound, "--hosts-file: open " + dir_ + "/none: No such file"));
   EXPECT_THAT(Apply("name: x\n", {"--hosts-file", dir_}),
               StatusIs(kInvalid, "--hosts-file: " + dir_ + " is a directory; name a file in it"));
+}
+
+TEST(PlanFlags, ClientsAndARecordingReplaceEachOtherInAPlan) {
+  constexpr char kRecording[] = "group_commit: {pattern: /p, pattern_sha256: ab, playback: writes, load_factor: 2}\n";
+  const v1::GroupCommit clients = MustApply(kRecording, {"--clients", "60"}).group_commit();
+  EXPECT_EQ(clients.clients(), 60U);
+  EXPECT_FALSE(clients.has_pattern() || clients.has_pattern_sha256() || clients.has_playback());
+  EXPECT_FALSE(clients.has_load_factor());
+  constexpr char kClients[] = "block_size: 4k\ngroup_commit: {clients: 60, think_time: 1ms, log_buffer_pages: 256}\n";
+  const v1::TestPlan recording = MustApply(kClients, {"--pattern", "/p", "--load-factor", "3"});
+  EXPECT_THAT(recording.block_size_bytes(), IsEmpty());
+  EXPECT_EQ(recording.group_commit().pattern(), "/p");
+  EXPECT_EQ(recording.group_commit().load_factor(), 3);
+  EXPECT_EQ(recording.group_commit().log_buffer_pages(), 256U);
+  EXPECT_FALSE(recording.group_commit().has_clients() || recording.group_commit().has_think_time_ns());
+}
+
+TEST(PlanFlags, AnotherRecordingHasNotTheDigestOfThatOfThePlan) {
+  constexpr char kRecording[] = "group_commit: {pattern: /p, pattern_sha256: ab, load_factor: 2}\n";
+  const v1::GroupCommit other = MustApply(kRecording, {"--pattern", "/q"}).group_commit();
+  EXPECT_EQ(other.pattern(), "/q");
+  EXPECT_FALSE(other.has_pattern_sha256());
+  EXPECT_EQ(other.load_factor(), 2);
+  EXPECT_TRUE(MustApply(kRecording, {"--load-factor", "3"}).group_commit().has_pattern_sha256());
+}
+
+TEST(PlanFlags, OptionsOfClientsBesideARecordingAreRefusedByName) {
+  for (const char* const option : {"--clients", "--message-size", "--think-time", "--client-rate"}) {
+    EXPECT_THAT(Apply("", {"--pattern", "/p", option, "5"}),
+                StatusIs(kInvalid, absl::StrCat(option, " and --pattern are both given")));
+  }
 }
 
 }  // namespace

@@ -156,6 +156,24 @@ TEST_F(CsvExportTest, AnOffsetIsEmptyIfTheSizeOfTheFileIsNotInTheJournal) {
                           "2 /data/a "));
 }
 
+TEST_F(CsvExportTest, AFileThatExistedHasTheSizeThatItsHostReported) {
+  std::vector<v1::JournalRecord> records = TracedJournal(TwoThreads());
+  tests::UseOneFile(std::nullopt, records);
+  tests::ReportFileBytes({4 * 4096 + 100}, records);
+  EXPECT_THAT(FilesAndOffsets(Export(records, {})),
+              ElementsAre("qm file offset", "1 /data/a 0", "2 /data/a 8192", "1 /data/a 4096", "2 /data/a 12288",
+                          "1 /data/a 0", "2 /data/a 8192"));
+}
+
+TEST_F(CsvExportTest, SizesOfOtherFilesThanThoseOfThePlanGiveNoOffset) {
+  std::vector<v1::JournalRecord> records = TracedJournal(TwoThreads());
+  tests::UseOneFile(std::nullopt, records);
+  tests::ReportFileBytes({4 * 4096, 4 * 4096}, records);
+  EXPECT_THAT(FilesAndOffsets(Export(records, {})),
+              ElementsAre("qm file offset", "1 /data/a ", "2 /data/a ", "1 /data/a ", "2 /data/a ", "1 /data/a ",
+                          "2 /data/a "));
+}
+
 TEST_F(CsvExportTest, MarksTheWarmUp) {
   const tests::SimRun run = TwoWrites("alpha");
   const std::vector<v1::JournalRecord> records = TracedJournal(run);

@@ -50,6 +50,14 @@ void UseOneFile(std::optional<uint64_t> size_bytes, std::vector<v1::JournalRecor
   }
 }
 
+void ReportFileBytes(const std::vector<uint64_t>& file_bytes, std::vector<v1::JournalRecord>& records) {
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_host_prepared()) continue;
+    v1::Prepared& prepared = *record.mutable_host_prepared()->mutable_prepared();
+    prepared.mutable_file_bytes()->Assign(file_bytes.begin(), file_bytes.end());
+  }
+}
+
 void WriteJournal(const std::string& path, const std::vector<v1::JournalRecord>& records) {
   auto writer = JournalWriter::Create(path);
   ASSERT_THAT(writer, IsOk());

@@ -19,6 +19,8 @@ void AddTraces(const SimRun& run, std::vector<v1::JournalRecord>& records, std::
 
 // Makes a journal's hosts use one file, /data/a, divided among their writers. `size_bytes`: the part that is used.
 void UseOneFile(std::optional<uint64_t> size_bytes, std::vector<v1::JournalRecord>& records);
+// Makes a journal's hosts report these sizes of the files that they use.
+void ReportFileBytes(const std::vector<uint64_t>& file_bytes, std::vector<v1::JournalRecord>& records);
 
 // Writes the records as a journal.
 void WriteJournal(const std::string& path, const std::vector<v1::JournalRecord>& records);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "common/protocol.h"
 #include "common/units.h"
 #include "controller/limit/limit_analysis.h"
 #include "controller/plan/plan_defaults.h"
@@ -80,6 +81,84 @@ TEST(LimitReport, ASearchOverClientsBeginsWithOneClientAndThenTakesAllOfThem) {
   EXPECT_EQ(next->group_commit().think_time_ns(), first.group_commit().think_time_ns());
   EXPECT_EQ(next->block_size_bytes(), 0U);
   EXPECT_EQ(analysis.NextStepOutlook()->text, "maximum: 300 clients per queue manager");
+}
+
+// A recording of 100 writes/s of each of three queue managers, on a server that does 3,333 writes/s.
+SimulatedSearch RecordedSearch() {
+  SimulatedSearch search;
+  search.queue = {3, 300'000};
+  search.recorded_per_second = 100;
+  v1::TestPlan& plan = search.plan;
+  plan.mutable_workload()->set_dir("/mnt/mqlog");
+  plan.add_criteria("commit_p99<2ms");
+  plan.set_duration_ns(20 * kNsPerSecond);
+  plan.mutable_limit()->set_budget_ns(int64_t{24} * 3600 * kNsPerSecond);
+  plan.mutable_group_commit()->set_pattern("/var/watched/pattern.plimsoll");
+  plan.mutable_group_commit()->set_load_factor(20);
+  FillDefaults(plan);
+  return search;
+}
+
+TEST(LimitReport, ASearchOverTheLoadFactorFindsHowMuchOfTheRecordedLoadMeetsTheCriteria) {
+  const SimulatedSearch search = RecordedSearch();
+  const v1::Report report = RunSearch(search);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(report.limit().over(), v1::LIMIT_OVER_LOAD_FACTOR);
+  const double truth = RateAt(search.queue, 0.01, 2'000'000) / search.recorded_per_second;
+  EXPECT_NEAR(report.limit().limit(), truth, 0.06 * truth);
+  EXPECT_TRUE(report.limit().held());
+  ASSERT_GT(report.limit().points_size(), 2);
+  EXPECT_EQ(report.limit().points(0).load(), 2) << "the first probe";
+  EXPECT_EQ(report.limit().points(1).load(), 20) << "the maximum is the largest factor";
+  const std::string text = Text(report);
+  EXPECT_THAT(text, ContainsRegex("Limit +[0-9.]+ times the recorded load, [0-9.,]+ commits/s of all hosts, held"));
+  EXPECT_THAT(text, ContainsRegex("per queue manager, at 20 times the recorded\n? +load"));
+  EXPECT_THAT(text, ContainsRegex("at [0-9.]+ times the recorded load \\(step"));
+  EXPECT_THAT(text, ContainsRegex("step +factor +commits/s"));
+  EXPECT_THAT(text, HasSubstr("commit latency (simulated) in"));
+  EXPECT_THAT(RenderCurveCsv(report), ::testing::StartsWith("step,load_factor,iops"));
+}
+
+TEST(LimitReport, AStepOverTheLoadFactorPlaysTheRecordingAtThatFactor) {
+  const SimulatedSearch search = RecordedSearch();
+  LimitAnalysis analysis(search.plan, search.verdict_rules);
+  const v1::LogStep first = ExpandSteps(search.plan).front();
+  v1::JournalRecord record;
+  record.mutable_host_joined()->set_label("node1");
+  *record.mutable_host_joined()->mutable_plan()->mutable_log()->add_steps() = first;
+  ASSERT_THAT(analysis.Take(record, Timeline()), IsOk());
+  v1::StepReport step;
+  step.set_number(1);
+  step.set_purpose(first.purpose());
+  step.set_load_factor(first.group_commit().load_factor());
+  analysis.OnStep(step, {}, kNsPerSecond);
+  const std::optional<v1::LogStep> next = analysis.NextStep();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->group_commit().load_factor(), 20);
+  EXPECT_EQ(next->group_commit().pattern(), "pattern.plimsoll");
+  EXPECT_FALSE(next->group_commit().has_clients());
+  EXPECT_EQ(analysis.NextStepOutlook()->text, "maximum: 20 times the recorded load");
+}
+
+TEST(LimitReport, StepsOverQueueManagersHaveThePlansClients) {
+  v1::TestPlan plan;
+  plan.mutable_workload()->set_dir("/mnt/mqlog");
+  plan.mutable_workload()->set_qm(4);
+  plan.add_criteria("commit_p99<5ms");
+  plan.mutable_group_commit()->set_clients(300);
+  plan.mutable_limit()->set_over(v1::LIMIT_OVER_QM);
+  FillDefaults(plan);
+  LimitAnalysis analysis(plan, SimulatedSearch().verdict_rules);
+  v1::JournalRecord record;
+  record.mutable_host_joined()->set_label("node1");
+  *record.mutable_host_joined()->mutable_plan()->mutable_log()->add_steps() = ExpandSteps(plan).front();
+  ASSERT_THAT(analysis.Take(record, Timeline()), IsOk());
+  analysis.OnStep(v1::StepReport(), {}, kNsPerSecond);
+  const std::optional<v1::LogStep> next = analysis.NextStep();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->group_commit().clients(), 300U);
+  EXPECT_EQ(next->block_size_bytes(), 0U);
+  EXPECT_THAT(CheckOperations(*next), IsOk());
 }
 
 TEST(LimitReport, APlantedLimitOfTheLoadGeneratorIsInconclusiveAndNamed) {

@@ -310,6 +310,72 @@ TEST(LimitSearch, SearchesTheNumberOfClientsToWithinTheTolerance) {
   }
 }
 
+TEST(LimitSearch, SearchesTheLoadFactorBetweenItsLeastAndTheLargestOne) {
+  for (const double limit : {0.02, 0.7, 1.0, 3.33, 9.9, 10.0}) {
+    SCOPED_TRACE(limit);
+    LimitSearch::Options options = Options();
+    options.over = v1::LIMIT_OVER_LOAD_FACTOR;
+    options.most_load = 10;
+    LimitSearch search(options);
+    int64_t now_ns = 0;
+    std::vector<LimitStep> steps;
+    while (const std::optional<LimitStep> next = search.Next()) {
+      steps.push_back(*next);
+      const double load = next->load == 0 ? options.most_load : next->load;
+      EXPECT_THAT(load, AllOf(Ge(0.01), Le(options.most_load)));
+      now_ns += next->duration_ns;
+      // As recorded: 20 commits a second.
+      search.Add({next->purpose, load, Meets(load <= limit), next->duration_ns, 20 * load, 1e6, 1e6}, now_ns);
+      ASSERT_LT(steps.size(), 60U);
+    }
+    EXPECT_EQ(steps[0].purpose, v1::STEP_PURPOSE_MAXIMUM);
+    const LimitBounds bounds = search.bounds();
+    EXPECT_THAT(bounds.meets, AllOf(Ge(limit / 1.06), Le(limit)));
+    ASSERT_EQ(bounds.exceeds.has_value(), limit < options.most_load);
+    if (bounds.exceeds) {
+      EXPECT_LE(*bounds.exceeds, bounds.meets * 1.051);
+    }
+    EXPECT_TRUE(search.held());
+    EXPECT_EQ(search.ended(), "");
+  }
+}
+
+TEST(LimitSearch, AProbeOfALoadFactorIsATenthOfTheLargestAndLongEnoughForAMedian) {
+  LimitSearch::Options options = Options();
+  options.over = v1::LIMIT_OVER_LOAD_FACTOR;
+  options.most_load = 10;
+  LimitSearch search(options);
+  // 4 writers make 200 commits a second at a factor of 10, so that 100 take 5 s at a factor of 1.
+  search.Add({v1::STEP_PURPOSE_MAXIMUM, 10, Meets(false), 10 * kSecond, 50, 1e6, 1e6}, 10 * kSecond);
+  const std::optional<LimitStep> probe = search.Next();
+  ASSERT_TRUE(probe.has_value());
+  EXPECT_EQ(probe->purpose, v1::STEP_PURPOSE_PROBE);
+  EXPECT_EQ(probe->load, 1);
+  EXPECT_EQ(probe->duration_ns, 5 * kSecond);
+}
+
+TEST(LimitSearch, NoLoadFactorBelowTheLeastIsTried) {
+  LimitSearch::Options options = Options();
+  options.over = v1::LIMIT_OVER_LOAD_FACTOR;
+  options.most_load = 1;
+  LimitSearch search(options);
+  int64_t now_ns = 0;
+  size_t steps = 0;
+  while (const std::optional<LimitStep> next = search.Next()) {
+    const double load = next->load == 0 ? options.most_load : next->load;
+    EXPECT_GE(load, 0.01);
+    now_ns += next->duration_ns;
+    const bool probe = next->purpose == v1::STEP_PURPOSE_PROBE;
+    search.Add(
+        {next->purpose, load, probe ? v1::LIMIT_STATE_UNDECIDED : Meets(false), next->duration_ns, 100, 1e6, 1e6},
+        now_ns);
+    ASSERT_LT(++steps, 40U);
+  }
+  EXPECT_EQ(search.bounds().meets, 0);
+  ASSERT_TRUE(search.bounds().exceeds.has_value());
+  EXPECT_LT(*search.bounds().exceeds, 0.02);
+}
+
 TEST(LimitSearch, TheKneeIsWhereTheMostWritesComeForTheirLatency) {
   LimitSearch search(Options());
   Storage storage = UpTo(900);

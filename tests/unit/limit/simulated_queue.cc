@@ -242,13 +242,13 @@ void AddPart(const v1::LogStep& step, uint32_t place, const SimulatedQueue& queu
   }
 }
 
-// Adds the reads beside the writes to the report, and gives them to judge and analysis. `place`: that of the read in
-// the step's list of operations.
-void AddReads(const v1::LogStep& step, uint32_t place, int64_t late_ns, const SimulatedQueue& queue,
+// Adds the reads beside the writes, or the commits, to the report, and gives them to judge and analysis. `place`: that
+// of the operation in the step's list.
+void AddWhole(const v1::LogStep& step, uint32_t place, int64_t late_ns, const SimulatedQueue& queue,
               const std::vector<SimulatedWriter>& results, v1::StepReport& report, Judge& judge,
               LimitAnalysis& analysis) {
   v1::OperationReport& operation = *report.add_operations();
-  operation.set_name(kReadName);
+  operation.set_name(step.operations(static_cast<int>(place)).name());
   const bool paced = step.rate_per_second() > 0;
   const SecondExtremes extremes;
   const auto add_scope = [&](v1::ScopeKind kind, const std::string& host, const ScopeSums& sums) {
@@ -311,12 +311,21 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
   report.set_purpose(step.purpose());
   if (step.has_rate_per_second()) report.set_rate_per_second(step.rate_per_second());
   if (step.qm() > 0) report.set_queue_managers(step.qm());
+  const double load_factor = step.group_commit().load_factor();
+  if (load_factor > 0) report.set_load_factor(load_factor);
   SimulatedQueue queue = search.queue;
   if (step.qm() > 0) queue.writers = step.qm();
   queue.read_percent = step.read_percent();
   search.change(number, queue);
-  auto results =
-      RunQueue(queue, step.rate_per_second(), step.warmup_ns(), step.duration_ns(), search.seed * 1000 + number);
+  const double rate = load_factor > 0 ? load_factor * search.recorded_per_second : step.rate_per_second();
+  auto results = RunQueue(queue, rate, step.warmup_ns(), step.duration_ns(), search.seed * 1000 + number);
+  if (load_factor > 0) {
+    // What arrives waits, and its commit is as long as that and the write.
+    for (SimulatedWriter& writer : results) {
+      writer.read_response_ns = writer.response_ns;
+      std::fill(writer.response_ns.begin(), writer.response_ns.end(), queue.service_ns);
+    }
+  }
   const bool late = search.generator_rate > 0 && step.rate_per_second() > search.generator_rate;
   const int64_t late_ns = late ? search.start_delay_ns : 0;
   const std::optional<uint32_t> read_place = ReadOperationOf(step);
@@ -351,8 +360,8 @@ v1::StepReport RunStep(const SimulatedSearch& search, const v1::LogStep& step, u
     }
   }
   for (uint32_t place = 1; place < static_cast<uint32_t>(step.operations_size()); ++place) {
-    if (place == read_place) {
-      AddReads(step, place, late_ns, queue, results, report, judge, analysis);
+    if (place == read_place || place == CommitOperationOf(step)) {
+      AddWhole(step, place, late_ns, queue, results, report, judge, analysis);
     } else {
       AddPart(step, place, queue, results, report, judge, analysis);
     }
@@ -383,8 +392,9 @@ v1::Report RunSearch(const SimulatedSearch& search) {
   Judge judge(search.plan, search.verdict_rules);
   int64_t now_ns = kNsPerSecond;
   const Timeline timeline;
-  const bool over_rate = search.plan.limit().over() == v1::LIMIT_OVER_RATE;
-  for (uint32_t host = 0; host < (over_rate ? search.queue.writers : 1); ++host) {
+  // Where queue managers are the load, they all are on one host.
+  const bool on_hosts = search.plan.limit().over() != v1::LIMIT_OVER_QM;
+  for (uint32_t host = 0; host < (on_hosts ? search.queue.writers : 1); ++host) {
     v1::JournalRecord record;
     record.mutable_host_joined()->set_host(host);
     record.mutable_host_joined()->set_label(absl::StrCat("node", host + 1));
@@ -394,7 +404,7 @@ v1::Report RunSearch(const SimulatedSearch& search) {
     analysis.Take(record, timeline).IgnoreError();
   }
   v1::Report report;
-  for (uint32_t host = 1; host <= (over_rate ? search.queue.writers : 1); ++host) {
+  for (uint32_t host = 1; host <= (on_hosts ? search.queue.writers : 1); ++host) {
     report.add_hosts()->set_label(absl::StrCat("node", host));
   }
   std::optional<v1::LogStep> step = ExpandSteps(search.plan).front();

@@ -62,6 +62,8 @@ struct SimulatedSearch {
   uint64_t seed = 1;
   // RunBegin::verdict_rules.
   uint32_t verdict_rules = 5;
+  // Where the plan plays a recording: writes per second of each queue manager in it, at random moments.
+  double recorded_per_second = 0;
   // Changes the storage before the step of that number, from 1.
   std::function<void(uint32_t number, SimulatedQueue& queue)> change = [](uint32_t /*number*/,
                                                                           SimulatedQueue& /*queue*/) {};

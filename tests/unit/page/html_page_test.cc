@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "controller/page/report_page.h"
 #include "tests/testing.h"
 
 namespace plimsoll {
@@ -64,6 +65,11 @@ TEST(RenderHtmlPage, NamesNoAddressToLoadFrom) {
   for (const char* attribute : {" src=", " href=\"http", "@import", "url(", "sourceMappingURL"}) {
     EXPECT_THAT(html, Not(HasSubstr(attribute))) << attribute;
   }
+}
+
+TEST(RenderReportPage, HasTheDigestOfTheResultsWhereItIsKnown) {
+  EXPECT_THAT(RenderReportPage({}, "sha256:9f86d081"), HasSubstr(R"("digest":"sha256:9f86d081")"));
+  EXPECT_THAT(RenderReportPage({}), Not(HasSubstr(R"("digest":)")));
 }
 
 TEST(BaseScripts, CannotEndTheirElement) {

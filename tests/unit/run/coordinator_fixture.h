@@ -123,6 +123,8 @@ class CoordinatorTest : public ::testing::Test {
     options.steps = ExpandSteps(plan_);
     if (next_step_) options.next_step = [this, &log] { return next_step_(log); };
     options.turn = turn_;
+    options.pattern = pattern_;
+    options.notes = notes_;
     options.fleet = &fleet;
     options.events = &events_;
     options.clock = &clock_;
@@ -163,6 +165,9 @@ class CoordinatorTest : public ::testing::Test {
   std::function<std::optional<v1::LogStep>(RunLog&)> next_step_;
   // Of steps that wait for their turn; none: they do not.
   std::function<Coordinator::Turn(uint32_t step)> turn_;
+  // What the hosts play; without `read`: nothing.
+  PatternSource pattern_;
+  std::vector<std::string> notes_;
   // The journal's.
   Hang disk_;
   size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;

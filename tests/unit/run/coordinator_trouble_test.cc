@@ -198,6 +198,16 @@ TEST_F(CoordinatorTest, GivesUpAHostThatHangsWhileItRemovesItsFiles) {
   EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("while its files were removed"));
 }
 
+TEST_F(CoordinatorTest, NamesTheDetachingOfAWatchWhereItHangsAndNoRemovalOfFiles) {
+  plan_.set_hang_limit_ns(300 * kNsPerMs);
+  plan_.mutable_watch()->add_queue_managers("QM1");
+  scripts_[1].hang = FakeScript::Hang::kReleasing;
+  EXPECT_FALSE(Run().has_value());
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_THAT(lost[0].host_lost().reason(), HasSubstr("while it detached"));
+}
+
 TEST_F(CoordinatorTest, KeepsTheLeaseOfAQuietHostOverANewConnection) {
   plan_.set_lease_ns(300 * kNsPerMs);
   scripts_[0].run_until_stopped = true;

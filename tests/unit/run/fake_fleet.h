@@ -72,6 +72,11 @@ struct FakeScript {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;
   uint64_t min_free_bytes = 0;
+  // When parts of a recording leave the controller for it: at once, with the next heartbeat, or never.
+  enum class Chunks { kAtOnce, kWithHeartbeat, kNever };
+  Chunks chunks = Chunks::kAtOnce;
+  // Called with each of them.
+  std::function<void(const v1::PatternChunk& chunk)> on_chunk = [](const v1::PatternChunk&) {};
   // Called with "prepare", "look" and "fill" when that comes.
   std::function<void(const std::string& what)> on_preparing = [](const std::string&) {};
 };
@@ -148,6 +153,11 @@ class FakeAgent final : public DirectAgent {
       case v1::ControllerMessage::kFill:
         script_.on_preparing("fill");
         return Fill();
+      case v1::ControllerMessage::kPatternChunk:
+        script_.on_chunk(message.pattern_chunk());
+        if (script_.chunks == FakeScript::Chunks::kAtOnce) return listener_.OnChunkSent();
+        if (script_.chunks == FakeScript::Chunks::kWithHeartbeat) ++unsent_chunks_;
+        return;
       case v1::ControllerMessage::kArm:
         diary_.push_back(absl::StrCat("arm ", message.arm().step()));
         return Arm(message.arm());
@@ -175,6 +185,7 @@ class FakeAgent final : public DirectAgent {
       case v1::ControllerMessage::kHeartbeat:
         script_.on_heartbeat();
         for (const int64_t sent_ns : std::exchange(late_probes_ns_, {})) AnswerProbes(1, sent_ns);
+        for (; unsent_chunks_ > 0; --unsent_chunks_) listener_.OnChunkSent();
         if (fault_due_) Answer([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
         fault_due_ = false;
         if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();
@@ -338,6 +349,7 @@ class FakeAgent final : public DirectAgent {
 
   int64_t held_probe_ns_ = 0;
   std::vector<int64_t> late_probes_ns_;
+  size_t unsent_chunks_ = 0;
   bool done_ = false;
   bool fault_due_ = false;
   bool armed_ = false;

@@ -51,6 +51,10 @@ class Inbox final : public AgentListener {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { renewals_.push_back(true); });
   }
 
+  void OnChunkSent() override {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { sent_chunks_.push_back(true); });
+  }
+
   // Whether the inbox has room for a large message from now on, and its next answer that it has none.
   void HaveRoom(bool has_room) { has_room_ = has_room; }
   void AwaitNoRoom() { Await(refusals_); }
@@ -61,6 +65,7 @@ class Inbox final : public AgentListener {
     return messages_.size();
   }
   void AwaitRenewal() { Await(renewals_); }
+  void AwaitChunkSent() { Await(sent_chunks_); }
   absl::StatusOr<v1::HostDescription> AwaitDescription() { return Await(descriptions_); }
   absl::Status AwaitClosed() { return Await(closed_); }
   v1::ProbeBatch AwaitProbes() { return Await(probes_); }
@@ -97,6 +102,7 @@ class Inbox final : public AgentListener {
   std::deque<absl::Status> closed_;
   std::deque<v1::ProbeBatch> probes_;
   std::deque<bool> renewals_;
+  std::deque<bool> sent_chunks_;
   std::deque<bool> refusals_;
 };
 

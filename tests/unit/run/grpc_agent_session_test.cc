@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "common/units.h"
 #include "controller/fleet/agent_client.h"
@@ -261,6 +262,23 @@ TEST_F(GrpcAgentClientTest, AnAgentThatIsToEndSaysWhatHangsOnceNothingGetsOn) {
   EXPECT_NE(hangs.find("its files stay in /fake/plimsoll-7f3a21/alpha"), std::string::npos) << hangs;
   work_->BlockWrites(false);
   EXPECT_EQ(service_->WaitForEnd(5 * kNsPerSecond), "");
+}
+
+// The controller sends the next parts of a recording when earlier ones have left its memory.
+TEST_F(GrpcAgentClientTest, EachPartOfARecordingThatHasLeftIsReported) {
+  OneMessageAgent agent((v1::AgentMessage()));
+  const auto client = MakeGrpcAgentClient(agent.address(), clock_, inbox_);
+  client->OpenSession();
+  for (int i = 0; i < 20; ++i) {
+    v1::ControllerMessage message;
+    for (uint32_t entry = 1; entry <= 16'384; ++entry) {
+      message.mutable_pattern_chunk()->add_gap_ns(entry);
+      message.mutable_pattern_chunk()->add_writes(65'537);
+    }
+    client->Send(std::move(message));
+    client->Send(v1::ControllerMessage());
+    inbox_.AwaitChunkSent();
+  }
 }
 
 }  // namespace

@@ -102,5 +102,19 @@ TEST(LiveFeed, GivesAllViewsOneMomentThatNeverChanges) {
   EXPECT_EQ(first->moments[2]->text, "preparing  1 MiB of 4 MiB (25 %)");
 }
 
+TEST(LiveFeed, AtTheEndOfAWatchItShowsThatAgentsDetachAndNoRemovalOfFiles) {
+  const std::vector<std::unique_ptr<Host>> no_hosts;
+  const auto keeper = std::make_shared<Keeper>();
+  LiveFeed feed;
+  feed.Add(keeper);
+  feed.Releasing("detaching");
+  feed.Update(MonotonicNs{1}, no_hosts);
+  feed.Releasing();
+  feed.Update(MonotonicNs{2}, no_hosts);
+  ASSERT_EQ(keeper->moments.size(), 4U);
+  EXPECT_EQ(keeper->moments[1]->text, "detaching");
+  EXPECT_EQ(keeper->moments[3]->text, "removing the files");
+}
+
 }  // namespace
 }  // namespace plimsoll

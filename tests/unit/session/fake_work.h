@@ -27,6 +27,7 @@ class FakeWorkState {
   bool WaitForPrepareOrStop() {
     MutexLock lock(mutex_);
     preparing_ = true;
+    if (streams_ > 0) order_.emplace_back("prepare");
     changed_.NotifyAll();
     while (block_prepare_ && stops_.empty()) changed_.Wait(mutex_);
     return !block_prepare_ || stops_.empty();
@@ -57,6 +58,16 @@ class FakeWorkState {
 
   void AddCommand(const std::string& what) {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { order_.push_back(what); });
+  }
+  // Takes the streams of recorded writes below `streams`, and notes each chunk.
+  void PlayStreams(uint32_t streams) {
+    With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { streams_ = streams; });
+  }
+  absl::Status Take(const v1::PatternChunk& chunk) {
+    MutexLock lock(mutex_);
+    if (chunk.stream() >= streams_) return absl::InvalidArgumentError("no such stream");
+    order_.push_back("chunk of stream " + std::to_string(chunk.stream()));
+    return absl::OkStatus();
   }
   void AddStop(const std::string& reason) {
     With([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -95,7 +106,7 @@ class FakeWorkState {
     MutexLock lock(mutex_);
     return stops_;
   }
-  // "arm" and "stop" in the order in which they came.
+  // "arm", "stop", "prepare" and the like in the order in which they came.
   std::vector<std::string> order() {
     MutexLock lock(mutex_);
     return order_;
@@ -129,6 +140,7 @@ class FakeWorkState {
   std::vector<v1::Arm> arms_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::InFlight> in_flight_ ABSL_GUARDED_BY(mutex_);
   uint64_t progress_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class FakeWork final : public SteppedWork {
@@ -136,6 +148,7 @@ class FakeWork final : public SteppedWork {
   FakeWork(std::shared_ptr<FakeWorkState> state, const v1::HostPlan& plan, WorkSink& sink)
       : state_(std::move(state)), plan_(plan.log()), sink_(sink) {}
 
+  absl::Status Take(const v1::PatternChunk& chunk) override { return state_->Take(chunk); }
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override {
     progress(1, 2);
     if (!state_->WaitForPrepareOrStop()) return absl::CancelledError("stopped while preparing");
