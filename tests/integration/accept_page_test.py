@@ -13,9 +13,9 @@ HOSTILE = "</script><script>window.broken=1</script><img src=x onerror=window.br
 
 class AcceptPage(browser.BrowserTest):
 
-    def open(self, change=None, alone=False):
+    def open(self, change=None, alone=False, **more):
         """Opens the page of the record, changed by a function where one is given, and returns it. The program takes no verdict
-        from a record `alone`, whose parts are not there: else its page has what the record says."""
+        from a record `alone`, whose parts are not there: else its page has what the record says. `more`: further data."""
         record = json.loads(GOLDEN.read_text())
         if change is not None:
             change(record)
@@ -24,7 +24,7 @@ class AcceptPage(browser.BrowserTest):
         page = self.base / "accept.html"
         if not alone:
             before, data, after = re.fullmatch(r"(.*<script[^>]* id=\"data\"[^>]*>)(.*?)(</script>.*)", page.read_text(), re.DOTALL).groups()
-            text = json.dumps({**json.loads(data), "report": record}).replace("<", "\\u003c")
+            text = json.dumps({**json.loads(data), "report": record, **more}).replace("<", "\\u003c")
             page.write_text(before + text + after)
         self.browser.open(page)
         return record if not alone else json.loads((self.base / "accept.json").read_text())
@@ -58,6 +58,14 @@ class AcceptPage(browser.BrowserTest):
         self.assertEqual([row[0] for row in self.rows("hosts")], ["alpha", "beta"])
         for field in ("Tested by", "Accepted by", "Name", "Date", "Signature"):
             self.assertIn(field, self.text("#signatures"))
+        self.assert_quiet()
+
+    def test_the_foot_shows_the_digest_of_the_results_where_there_is_one(self):
+        digest = "sha256:" + "0123456789abcdef" * 4
+        self.open(digest=digest)
+        self.assertIn(f"Digest of the results: {digest}.", self.text("#foot"))
+        self.open()
+        self.assertNotIn("Digest", self.text("#foot"))
         self.assert_quiet()
 
     def test_a_pass_stands_beside_what_the_plan_leaves_out(self):

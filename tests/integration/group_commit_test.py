@@ -145,7 +145,7 @@ class GroupCommit(harness.PlimsollTest):
         for name, content in before.items():
             self.assertEqual((run.results / name).read_bytes(), content, name)
         csv = self.plimsoll("export", run.results, "--format", "csv", "--output", self.base / "writes.csv")
-        self.assertIn("runs with --clients have no traces", csv.err)
+        self.assertIn("runs with --clients or --pattern have no traces", csv.err)
         for other in ("hlog", "fio-json"):
             self.assertNotIn("no traces", self.plimsoll("export", run.results, "--format", other, "--output", self.base / other).err)
         self.assert_nothing_left()
@@ -193,7 +193,7 @@ class GroupCommit(harness.PlimsollTest):
 
     def test_sides_with_other_clients_are_compared_by_their_commits(self):
         runs = [self.run_plan(*self.clients(number), "--duration", "1").results for number in (4, 40)]
-        self.assertIn("not comparable: simulated clients (--clients)", self.plimsoll("compare", *runs, code=(1, 2)).err)
+        self.assertIn("not comparable: simulated clients or recording (--clients, --pattern)", self.plimsoll("compare", *runs, code=(1, 2)).err)
         compared = self.plimsoll("compare", *runs, "--differs", "clients", code=(0, 1)).out
         self.assertIn("commit in", compared)
         self.assertIn("The commits show which side is faster.", " ".join(compared.split()))

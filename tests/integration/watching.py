@@ -78,12 +78,15 @@ class StandInTest(WatchingTest):
             made.setdefault(name, []).append(tuple(map(int, words[2:5])))
         return {name: sorted(entries) for name, entries in made.items()}
 
+    def seen_writes(self, results, host):
+        """Each write of a host in the export, on the program's clock: this machine's, but for the error."""
+        export = self.plimsoll("export", results, "--format", "csv", "--output", "-", code=(0, 3)).out
+        return [{name: int(row[name]) for name in ("seq", "timeline_ns", "latency_ns", "error_ns", "bytes")}
+                for row in csv.DictReader(export.splitlines()) if row["host"] == host]
+
     def compare_writes(self, results, scope, made):
         """Each write of a host in the export against the program's clock readings; those of two threads may overlap."""
-        export = self.plimsoll("export", results, "--format", "csv", "--output", "-", code=(0, 3)).out
-        rows = [{name: int(row[name]) for name in ("timeline_ns", "latency_ns", "error_ns", "bytes")}
-                for row in csv.DictReader(export.splitlines()) if row["host"] == scope["host"]]
-        rows.sort(key=lambda row: row["timeline_ns"])
+        rows = sorted(self.seen_writes(results, scope["host"]), key=lambda row: row["timeline_ns"])
         # A few that another one overtook at a frame's border have no trace.
         self.assertEqual(len(rows) + scope["untraced_writes"], len(made))
         self.assertLessEqual(scope["untraced_writes"], len(made) // 100)

@@ -72,8 +72,9 @@ TEST(PlaybackReport, TextMarkdownAndJsonNameTheRecordingAndSayThatCommitsAreSimu
     EXPECT_LE(line.size(), 90U) << line;
   EXPECT_THAT(
       Unwrapped(text),
-      AllOf(HasSubstr("Recording /var/watched/pattern.plimsoll (sha256 7777777777777777...), by demand, 1.5 times "
-                      "as fast as recorded; each recorded write is a commit (simulated); buffer of 512 pages"),
+      AllOf(HasSubstr(
+                "Recording --pattern /var/watched/pattern.plimsoll (sha256 7777777777777777...), by demand, 1.5 times "
+                "as fast as recorded; each recorded write is a commit (simulated); buffer of 512 pages"),
             HasSubstr("Commit latency (simulated: a commit for each recorded write)"), Not(HasSubstr("client"))));
   const std::string sentence =
       "Recording, by demand (simulated), 1.5 times as fast as recorded: 1,500 commits/s, each a recorded write; mean "
@@ -81,7 +82,7 @@ TEST(PlaybackReport, TextMarkdownAndJsonNameTheRecordingAndSayThatCommitsAreSimu
   EXPECT_THAT(Unwrapped(text), HasSubstr(sentence));
   EXPECT_THAT(Unwrapped(RenderBrief(report, {"results"})), HasSubstr(sentence));
   EXPECT_THAT(RenderMarkdown(report, ""), HasSubstr(sentence));
-  EXPECT_THAT(RenderJson(report), AllOf(HasSubstr("\"load_factor\":1.5"), HasSubstr("\"pattern_sha256\":\"7777")));
+  EXPECT_THAT(RenderJson(report), AllOf(HasSubstr("\"load_factor\": 1.5"), HasSubstr("\"pattern_sha256\": \"7777")));
   EXPECT_THAT(text, Not(HasSubstr("what MQ would issue")));
 }
 

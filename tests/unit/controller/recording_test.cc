@@ -46,6 +46,7 @@ std::vector<v1::LogWorkload> HostsWith(const std::vector<uint32_t>& qms) {
 v1::TestPlan RecordedHourPlan(int64_t duration_ns, double load_factor = 1) {
   v1::TestPlan plan;
   plan.set_duration_ns(duration_ns);
+  plan.set_warmup_ns(0);
   plan.mutable_group_commit()->set_pattern("/var/watched/pattern.plimsoll");
   plan.mutable_group_commit()->set_load_factor(load_factor);
   FillDefaults(plan);
@@ -77,7 +78,7 @@ TEST(ShareRecording, AHostGetsEachOfItsStreamsOnceHoweverManyWritersPlayIt) {
 TEST(RecordingNotes, NameTheRecordingAndNothingElseWhereAllOfItIsPlayed) {
   EXPECT_THAT(
       RecordingNotes(HourOf(2), RecordedHourPlan(3600 * kNsPerSecond), HostsWith({1, 1})),
-      ElementsAre("The recording (watch 7f3a21) has 3,000 log writes of node1/QM1, node1/QM2 within 1h, 12.3 MB "
+      ElementsAre("The recording (watch 7f3a21) has 3,000 log writes of node1/QM1, node1/QM2 within 1h, 11.7 MiB "
                   "in whole pages."));
 }
 
