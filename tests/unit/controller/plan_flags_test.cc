@@ -31,6 +31,7 @@ absl::StatusOr<v1::TestPlan> Apply(const std::string& yaml, const std::vector<st
   app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
   auto plan = ReadPlan(yaml, "plan.yaml");
   EXPECT_THAT(plan, IsOk());
+  if (!plan.ok()) return plan;
   if (absl::Status status = flags.ApplyTo(*plan); !status.ok()) return status;
   return plan;
 }
@@ -280,7 +281,7 @@ TEST(PlanFlags, AnotherRecordingHasNotTheDigestOfThatOfThePlan) {
 
 TEST(PlanFlags, OptionsOfClientsBesideARecordingAreRefusedByName) {
   for (const char* const option : {"--clients", "--message-size", "--think-time", "--client-rate"}) {
-    EXPECT_THAT(Apply("", {"--pattern", "/p", option, "5"}),
+    EXPECT_THAT(Apply("name: a\n", {"--pattern", "/p", option, "5"}),
                 StatusIs(kInvalid, absl::StrCat(option, " and --pattern are both given")));
   }
 }
