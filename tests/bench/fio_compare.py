@@ -73,7 +73,7 @@ def child_named(parent, name):
     """The child of that process with that name; None where there is none yet."""
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            head, _, rest = path.read_text().rpartition(") ")
+            head, _, rest = path.read_text(errors="replace").rpartition(") ")
         except (FileNotFoundError, ProcessLookupError):
             continue
         if head.partition("(")[2] == name and int(rest.split()[1]) == parent:

@@ -304,7 +304,7 @@ class PageLooks(pages.PageTest):
             for point in report["limit"]["points"]:
                 point["load"] /= 200
             for step in report["steps"]:
-                del step["rate_per_second"]
+                step.pop("rate_per_second", None)
                 step.update({"purpose": "hold", "load_factor": 2.4,
                              "group_commit": {"commits_per_second": 2 * step["scopes"][-1]["iops"], "mean_write_bytes": 8192}})
         self.changed("search", recorded)

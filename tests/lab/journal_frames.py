@@ -8,7 +8,7 @@ from journal_bytes import payloads
 from protobuf_wire import fields
 
 FRAMES_OF_RECORD, HOST_OF_FRAMES, FRAME_OF_FRAMES = 7, 1, 2
-STEP, QM, FIRST_SEQ, FIRST_START_NS = 1, 2, 10, 11
+STEP, QM, FIRST_SEQ, FIRST_START_NS, OPERATION = 1, 2, 10, 11, 34
 
 
 def first_writes(journal):
@@ -22,7 +22,7 @@ def first_writes(journal):
             for field, frame in fields(frames):
                 if field == FRAME_OF_FRAMES:
                     values = dict(fields(frame))
-                    if FIRST_SEQ in values:
+                    if FIRST_SEQ in values and values.get(OPERATION, 0) == 0:
                         key = host, values.get(STEP, 0) + 1, values[QM]
                         found.setdefault(key, {})[values[FIRST_SEQ]] = values[FIRST_START_NS]
     return found

@@ -1,6 +1,8 @@
 """`plimsoll watch` on a host with a kernel of its own, where it may attach whatever the machine of the tests allows: the
 stand-in queue manager (tests/standin) against its own log."""
 
+import bisect
+
 from journal_frames import first_writes
 import lab_support
 from lab_support import harness
@@ -14,8 +16,6 @@ PORT = 7462
 LOG_DIR = "/dev/shm/log/active"
 # Emulated hosts are slow.
 WRITES, CALLS, SECONDS = 200, 100, 4
-# Most that a host's clock and the timeline drift apart within a frame of 250 ms.
-FRAME_DRIFT_NS = 50_000
 
 
 class LabWatch(lab_support.LabTest, watching.StandInTest):
@@ -50,14 +50,17 @@ class LabWatch(lab_support.LabTest, watching.StandInTest):
         return self.on(HOST, "cat /tmp/standin.pid").strip()
 
     def seen_writes(self, results, host):
-        """On the host's clock: the journal has it of one write of each frame, and within a frame clocks hardly drift."""
+        """On the host's clock, which the journal has of one write of each frame. Between two of them it is interpolated: the
+        timeline bends there by less than its error."""
         rows = super().seen_writes(results, host)
         timeline = {row["seq"]: row["timeline_ns"] for row in rows}
         (starts,) = first_writes(results / "journal").values()
-        ahead = {timeline[seq]: start - timeline[seq] for seq, start in starts.items() if seq in timeline}
+        known = sorted((timeline[seq], start) for seq, start in starts.items() if seq in timeline)
         for row in rows:
-            row["timeline_ns"] += ahead[min(ahead, key=lambda moment: abs(moment - row["timeline_ns"]))]
-            row["error_ns"] = FRAME_DRIFT_NS
+            next_known = max(bisect.bisect_right(known, (row["timeline_ns"],)), 1)
+            (from_ns, from_start), (to_ns, to_start) = known[next_known - 1], known[min(next_known, len(known) - 1)]
+            rate = (to_start - from_start) / (to_ns - from_ns) if to_ns > from_ns else 1
+            row["timeline_ns"] = from_start + round((row["timeline_ns"] - from_ns) * rate)
         return rows
 
     def test_counts_and_times_each_write_and_call(self):
