@@ -61,17 +61,18 @@ absl::StatusOr<UniqueFd> OpenBelow(int directory, const std::string& part, const
     return PosixError("open", path, error);
   };
   UniqueFd inside;
+  int place = directory;
   struct stat info{};
   if (!part.empty()) {
     if (fstatat(directory, part.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return failed(errno);
     if (S_ISLNK(info.st_mode)) return failed(ELOOP);
     inside = UniqueFd(openat(directory, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!inside.valid()) return failed(errno);
+    place = inside.get();
     absl::StrAppend(&path, "/", name);
   }
   // A pipe has no writer to wait for.
-  UniqueFd fd(
-      openat(part.empty() ? directory : inside.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  UniqueFd fd(openat(place, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return failed(errno);
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));

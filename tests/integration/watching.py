@@ -84,6 +84,14 @@ class StandInTest(WatchingTest):
         return [{name: int(row[name]) for name in ("seq", "timeline_ns", "latency_ns", "error_ns", "bytes")}
                 for row in csv.DictReader(export.splitlines()) if row["host"] == host]
 
+    @staticmethod
+    def fits(row, entry):
+        """Whether a write that was seen can be the one that the program made between these clock readings."""
+        start, latency, error = row["timeline_ns"], row["latency_ns"], row["error_ns"]
+        before, after, size = entry
+        return (size == row["bytes"] and before - error <= start and start + latency <= after + error and
+                latency <= after - before)
+
     def compare_writes(self, results, scope, made):
         """Each write of a host in the export against the program's clock readings; those of two threads may overlap."""
         rows = sorted(self.seen_writes(results, scope["host"]), key=lambda row: row["timeline_ns"])
@@ -93,13 +101,10 @@ class StandInTest(WatchingTest):
         upcoming = iter(made)
         window = []
         for row in rows:
-            start, latency, error = row["timeline_ns"], row["latency_ns"], row["error_ns"]
-            window = [entry for entry in window if entry[1] + error >= start]
+            window = [entry for entry in window if entry[1] + row["error_ns"] >= row["timeline_ns"]]
             while len(window) < 8 and (entry := next(upcoming, None)) is not None:
                 window.append(entry)
-            fits = [(before, after, size) for before, after, size in window
-                    if size == row["bytes"] and before - error <= start and start + latency <= after + error and
-                    latency <= after - before]
+            fits = [entry for entry in window if self.fits(row, entry)]
             self.assertTrue(fits, f"{row} is none of {window}")
             window.remove(min(fits, key=lambda entry: entry[1]))
 
