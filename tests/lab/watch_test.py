@@ -1,7 +1,7 @@
 """`plimsoll watch` on a host with a kernel of its own, where it may attach whatever the machine of the tests allows: the
 stand-in queue manager (tests/standin) against its own log."""
 
-import bisect
+import statistics
 
 from journal_frames import first_writes
 import lab_support
@@ -50,18 +50,13 @@ class LabWatch(lab_support.LabTest, watching.StandInTest):
         return self.on(HOST, "cat /tmp/standin.pid").strip()
 
     def seen_writes(self, results, host):
-        """On the host's clock, which the journal has of one write of each frame. Between two of them it is interpolated: the
-        timeline bends there by less than its error."""
+        """On the host's clock: the journal has the start of one write of each frame on it. The median, since numbers follow
+        the ends of writes and the export their starts, which differ where writes overlap."""
         rows = super().seen_writes(results, host)
         timeline = {row["seq"]: row["timeline_ns"] for row in rows}
         (starts,) = first_writes(results / "journal").values()
-        known = sorted((timeline[seq], start) for seq, start in starts.items() if seq in timeline)
-        for row in rows:
-            next_known = max(bisect.bisect_right(known, (row["timeline_ns"],)), 1)
-            (from_ns, from_start), (to_ns, to_start) = known[next_known - 1], known[min(next_known, len(known) - 1)]
-            rate = (to_start - from_start) / (to_ns - from_ns) if to_ns > from_ns else 1
-            row["timeline_ns"] = from_start + round((row["timeline_ns"] - from_ns) * rate)
-        return rows
+        behind_ns = statistics.median_low(start - timeline[seq] for seq, start in starts.items() if seq in timeline)
+        return [{**row, "timeline_ns": row["timeline_ns"] + behind_ns} for row in rows]
 
     def compare_writes(self, results, scope, made):
         """Each write that was seen is another one of those that were made. The error is as long as several writes take, so that
