@@ -17,6 +17,7 @@ struct PerfRecord {
   // CLOCK_MONOTONIC.
   int64_t time_ns = 0;
   uint32_t pid = 0;
+  // Identifies the thread. An agent in a PID namespace of its own has another number for it.
   uint32_t tid = 0;
   // Thread that the event was opened for; threads that it starts inherit the event. A thread that has inherited one
   // and has one of its own is reported twice, under two owners.
@@ -43,11 +44,9 @@ struct PerfEventInfo {
 
 // How a sample names the process and the thread that it is of.
 enum class ThreadField : uint8_t {
-  // The thread is in the tracepoint's own fields, by its number in the initial PID namespace; the process is the
-  // event's.
+  // The thread is in the tracepoint's own fields, and the process is the event's.
   kOfTracepoint,
-  // Both are fields of the sample, by their numbers in the agent's PID namespace. They cost the watched thread some
-  // 70 ns a record.
+  // Both are fields of the sample, which cost the watched thread some 70 ns a record.
   kOfSample,
 };
 

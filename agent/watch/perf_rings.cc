@@ -86,13 +86,6 @@ bool InheritsThreadsAlone() {
   return UniqueFd(OpenPerfEvent(attr, 0, -1)).valid();
 }
 
-// Whether numbers of threads mean the same to the agent as to the kernel: it is in the initial PID namespace, whose
-// inode is fixed (PID_NS_INIT_INO).
-bool InInitialPidNamespace() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
-}
-
 std::vector<uint32_t> ThreadsOf(uint32_t pid) {
   std::vector<uint32_t> tids;
   std::error_code error;
@@ -196,8 +189,7 @@ absl::StatusOr<std::unique_ptr<PerfRings>> PerfRings::Create() {
 
 PerfRings::PerfRings()
     : inherits_threads_alone_(InheritsThreadsAlone()),
-      thread_field_(inherits_threads_alone_ && InInitialPidNamespace() ? ThreadField::kOfTracepoint
-                                                                       : ThreadField::kOfSample) {}
+      thread_field_(inherits_threads_alone_ ? ThreadField::kOfTracepoint : ThreadField::kOfSample) {}
 
 PerfRings::~PerfRings() = default;
 

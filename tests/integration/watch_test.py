@@ -107,6 +107,21 @@ class Watch(watching.WatchingTest):
         self.assertGreater(host["write_overhead_ns"], 0)
         self.assertEqual(host["counts"]["lost_records"], 0)
 
+    def test_an_agent_in_a_pid_namespace_of_its_own_counts_every_write(self):
+        # The kernel's records number threads as the initial namespace does.
+        if os.geteuid() != 0:
+            self.skipTest("only root may make a PID namespace")
+        out = self.base / "namespace"
+        process = self.start_plimsoll("watch", "--log-dir", self.dir / "active", "--out", out, "--summary", "md", "--",
+                                      *self.writer(200, 0.002), wrap=("unshare", "--pid", "--fork", "--mount-proc"))
+        process.results = out
+        result = self.finish_watch(process)
+        logged = json.loads(result.out.partition("###")[0])
+        self.assertFalse(result.report["watch"]["bounds"], result.report["notes"])
+        self.assertEqual(harness.cluster(result.report["steps"][0])["latency"]["count"], len(logged))
+        (process,) = result.report["watch"]["hosts"][0]["writers"][0]["processes"]
+        self.assertLess(process["pid"], 10)
+
     def test_the_last_writes_of_a_program_that_ends_at_once_are_counted(self):
         (self.dir / "elsewhere").mkdir()
         program = self.base / "hasty.py"

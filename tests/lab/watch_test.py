@@ -58,27 +58,6 @@ class LabWatch(lab_support.LabTest, watching.StandInTest):
         behind_ns = statistics.median_low(start - timeline[seq] for seq, start in starts.items() if seq in timeline)
         return [{**row, "timeline_ns": row["timeline_ns"] + behind_ns} for row in rows]
 
-    def compare_writes(self, results, scope, made):
-        """Each write that was seen is another one of those that were made. The error is as long as several writes take, so that
-        the first one that fits may be that of another: an assignment is searched for."""
-        rows = self.seen_writes(results, scope["host"])
-        self.assertEqual(len(rows) + scope["untraced_writes"], len(made))
-        self.assertLessEqual(scope["untraced_writes"], len(made) // 100)
-        owners = {}
-
-        def assign(number, tried):
-            """Gives the row an entry, for which others may get another one."""
-            for place, entry in enumerate(made):
-                if place not in tried and self.fits(rows[number], entry):
-                    tried.add(place)
-                    if place not in owners or assign(owners[place], tried):
-                        owners[place] = number
-                        return True
-            return False
-
-        for number, row in enumerate(rows):
-            self.assertTrue(assign(number, set()), f"{row} is none of those that were made")
-
     def test_counts_and_times_each_write_and_call(self):
         pid = self.begin_stand_in()
         results = self.base / "watched"

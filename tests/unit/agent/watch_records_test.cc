@@ -105,7 +105,7 @@ TEST_F(PerfRecordsTest, ReadsSamplesOfSystemCallsAndFunctions) {
   EXPECT_EQ(records[2].time_ns, 1200);
 }
 
-TEST_F(PerfRecordsTest, TakesProcessAndThreadFromTheSampleWhereTheTracepointsAreOfAnotherNamespace) {
+TEST_F(PerfRecordsTest, TakesProcessAndThreadFromTheSampleWhereProcessesInheritEvents) {
   RingBytes ring;
   ring.Begin(PERF_RECORD_SAMPLE).Put(kEnterEvent).Put(uint32_t{11}).Put(uint32_t{12}).Put(uint64_t{1000});
   PutEnterFields(ring);
