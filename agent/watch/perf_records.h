@@ -46,7 +46,7 @@ struct PerfEventInfo {
 enum class ThreadField : uint8_t {
   // The thread is in the tracepoint's own fields, and the process is the event's.
   kOfTracepoint,
-  // Both are fields of the sample, which cost the watched thread some 70 ns a record.
+  // Process and thread are fields of the sample, which cost the watched thread some 70 ns a record.
   kOfSample,
 };
 

@@ -17,7 +17,7 @@ absl::Status CheckClients(const v1::GroupCommit& given) {
   v1::GroupCommit commits = given;
   const bool open_loop = commits.has_client_rate_per_second();
   if (!open_loop) commits.set_client_rate_per_second(1);
-  // Those of a recording.
+  // A recording's load factor is not part of a step of clients; its range needs a value to be checked.
   if (!commits.has_load_factor()) commits.set_load_factor(1);
   PLIMSOLL_RETURN_IF_ERROR(CheckRanges(commits));
   if (!commits.has_clients() || !commits.has_message_size_bytes() || !commits.has_log_buffer_pages()) {

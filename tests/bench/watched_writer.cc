@@ -49,7 +49,7 @@ std::function<void()> ToFile(const char* path) {
   };
 }
 
-// Both processes share a CPU, so that each write has this one leave it and return to it once.
+// The two processes share a CPU, so that this process leaves it and returns to it once for each write.
 std::function<void()> ToPipe() {
   cpu_set_t cpu;
   CPU_ZERO(&cpu);

@@ -281,7 +281,7 @@ class FromWatch(watching.StandInTest):
         self.assertEqual(len(stream["writes"]), len(made["write"]))
         self.assertEqual(stream["stated_writes"], len(made["write"]))
         self.assertEqual(stream["bytes"], sum(size for _, _, size in made["write"]))
-        # Those of two threads may overlap, and one that another one overtook at a frame's border has no trace.
+        # Writes of two threads may overlap, and a write that another one overtook at a frame's border has no trace.
         scope = harness.cluster(watched.report["steps"][0])
         self.assertEqual(stream["per_second"], scope["untraced_writes"] > 0)
         self.assertEqual("note: " in command.err, stream["per_second"])

@@ -87,7 +87,7 @@ class Run(VerifyTest):
         plan = result.report["plan"]
         self.assertEqual((plan["change"], plan["operator"]), ("CHG0012345", "J. Doe"))
         self.assertRegex((result.results / "report.txt").read_text(), r"(?m)^  Change +--change +CHG0012345\n  Operator +--operator +J\. Doe$")
-        # The same journal gives the same digest again, in whatever directory.
+        # The digest follows from the journal, in whatever directory that is.
         for form in ((), ("--print-only",), ("--full",), ("--summary", "md")):
             again = self.plimsoll("report", result.results, *form, code=result.code)
             self.assertIn(f"sha256:{digest}", again.out)

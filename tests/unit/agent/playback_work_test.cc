@@ -9,7 +9,7 @@
 namespace plimsoll::tests {
 namespace {
 
-// Both writers play one stream: a write of two pages each 5 ms.
+// The two writers play one stream: a write of two pages each 5 ms.
 class PlaybackWorkTest : public LogWorkTest {
  protected:
   PlaybackWorkTest() {

@@ -56,7 +56,7 @@ TEST_F(CoordinatorPattern, EachHostGetsTheChunksOfItsOwnStreamsInOrderBeforeItFi
   pattern_.streams = {{0, 2}, {1, 2}};
   Record({0, 0, 1, 2, 2, 3});
   EXPECT_FALSE(Run().has_value());
-  EXPECT_THAT(wanted_, ElementsAre(0U, 1U, 2U)) << "nobody plays the last one";
+  EXPECT_THAT(wanted_, ElementsAre(0U, 1U, 2U)) << "no writer plays the last one";
   // Numbered as the host knows them.
   const std::vector<std::string> chunks[] = {{"chunk 0:0", "chunk 0:1", "chunk 1:3", "chunk 1:4", "fill"},
                                              {"chunk 0:2", "chunk 1:3", "chunk 1:4", "fill"}};
