@@ -13,28 +13,17 @@
 #include "tests/random_seed.h"
 #include "tests/testing.h"
 #include "tests/unit/agent/fake_env.h"
+#include "tests/unit/agent/host_plan.h"
 #include "tests/unit/agent/recorded_step.h"
 
 namespace plimsoll::tests {
 namespace {
 
 v1::HostPlan CommitPlan(uint32_t clients, v1::LogWriteIntegrity integrity = v1::LOG_WRITE_INTEGRITY_TRIPLEWRITE) {
-  v1::HostPlan plan;
-  plan.set_run_id("00ff");
-  plan.set_run_token(std::string(16, 'x'));
-  plan.set_host_label("node1");
-  plan.set_frame_interval_ns(250 * kNsPerMs);
-  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
-  workload.set_dir("/mnt/mq");
-  workload.set_qm(2);
-  workload.set_file_size_bytes(1 << 20);
-  workload.set_num_files(3);
-  workload.set_file_prefix("S");
-  workload.set_sync(v1::SYNC_MODE_DSYNC);
-  workload.set_direct(v1::DIRECT_MODE_AUTO);
+  v1::HostPlan plan = TwoQueueManagers();
   plan.mutable_log()->set_seed(7);
-  v1::LogStep& step = *plan.mutable_log()->add_steps();
-  step.set_duration_ns(kNsPerSecond);
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
+  step.clear_block_size_bytes();
   step.set_warmup_ns(300 * kNsPerMs);
   v1::GroupCommit& commits = *step.mutable_group_commit();
   commits.set_clients(clients);

@@ -9,27 +9,20 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "tests/testing.h"
+#include "tests/unit/agent/host_plan.h"
 
 namespace plimsoll::tests {
 namespace {
 
 v1::HostPlan FilesPlan(const std::vector<std::string>& names) {
-  v1::HostPlan plan;
-  plan.set_run_id("00ff");
-  plan.set_run_token(std::string(16, 'x'));
-  plan.set_host_label("node1");
-  plan.set_frame_interval_ns(250 * kNsPerMs);
+  v1::HostPlan plan = TwoQueueManagers();
   v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
   workload.set_dir("/mnt/data");
-  workload.set_qm(2);
+  workload.clear_num_files();
+  workload.clear_file_prefix();
   workload.mutable_files()->Assign(names.begin(), names.end());
-  if (!UsesPaths(workload)) workload.set_file_size_bytes(1 << 20);
+  if (UsesPaths(workload)) workload.clear_file_size_bytes();
   workload.set_share(v1::FILE_SHARE_OWN);
-  workload.set_sync(v1::SYNC_MODE_DSYNC);
-  workload.set_direct(v1::DIRECT_MODE_AUTO);
-  v1::LogStep& step = *plan.mutable_log()->add_steps();
-  step.set_block_size_bytes(4096);
-  step.set_duration_ns(kNsPerSecond);
   return plan;
 }
 

@@ -15,6 +15,7 @@
 #include "common/units.h"
 #include "plimsoll/v1/agent.pb.h"
 #include "tests/testing.h"
+#include "tests/unit/agent/host_plan.h"
 
 namespace plimsoll::tests {
 
@@ -45,21 +46,8 @@ inline void PlayPattern(v1::PlaybackMode mode, double load_factor, v1::LogStep& 
 
 // A step of 1.3 s of two writers, which both play one stream of `entries` entries.
 inline v1::HostPlan PlaybackPlan(v1::PlaybackMode mode, double load_factor, uint64_t entries, int64_t length_ns) {
-  v1::HostPlan plan;
-  plan.set_run_id("00ff");
-  plan.set_run_token(std::string(16, 'x'));
-  plan.set_host_label("node1");
-  plan.set_frame_interval_ns(250 * kNsPerMs);
-  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
-  workload.set_dir("/mnt/mq");
-  workload.set_qm(2);
-  workload.set_file_size_bytes(1 << 20);
-  workload.set_num_files(3);
-  workload.set_file_prefix("S");
-  workload.set_sync(v1::SYNC_MODE_DSYNC);
-  workload.set_direct(v1::DIRECT_MODE_AUTO);
-  v1::LogStep& step = *plan.mutable_log()->add_steps();
-  step.set_duration_ns(kNsPerSecond);
+  v1::HostPlan plan = TwoQueueManagers();
+  v1::LogStep& step = *plan.mutable_log()->mutable_steps(0);
   step.set_warmup_ns(300 * kNsPerMs);
   PlayPattern(mode, load_factor, step);
   v1::PatternParts& parts = *plan.mutable_log()->mutable_pattern();

@@ -17,28 +17,15 @@
 #include "common/units.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "tests/testing.h"
+#include "tests/unit/agent/host_plan.h"
 
 namespace plimsoll::tests {
 namespace {
 
 v1::HostPlan GoodPlan() {
-  v1::HostPlan plan;
-  plan.set_run_id("00ff");
-  plan.set_run_token(std::string(16, 'x'));
+  v1::HostPlan plan = TwoQueueManagers();
   plan.set_host_label("node-1.example");
-  plan.set_frame_interval_ns(250 * kNsPerMs);
-  v1::LogWorkload& workload = *plan.mutable_log()->mutable_workload();
-  workload.set_dir("/mnt/mq");
-  workload.set_qm(2);
-  workload.set_file_size_bytes(1 << 20);
-  workload.set_num_files(3);
-  workload.set_file_prefix("S");
-  workload.set_sync(v1::SYNC_MODE_DSYNC);
-  workload.set_direct(v1::DIRECT_MODE_AUTO);
-  v1::LogStep& step = *plan.mutable_log()->add_steps();
-  step.set_block_size_bytes(4096);
-  step.set_duration_ns(kNsPerSecond);
-  step.set_warmup_ns(kNsPerMs);
+  plan.mutable_log()->mutable_steps(0)->set_warmup_ns(kNsPerMs);
   return plan;
 }
 

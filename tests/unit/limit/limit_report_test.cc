@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -56,6 +57,35 @@ TEST(LimitReport, ALimitThatAllHostsFeelIsTheStorages) {
   }
 }
 
+// After the first probe, the load of `first` itself: the step that the search asks for, and what it says that it will do.
+struct NextStep {
+  v1::LogStep first;
+  v1::LogStep next;
+  std::string outlook;
+};
+
+NextStep AfterFirstStep(const v1::TestPlan& plan, uint32_t rules) {
+  LimitAnalysis analysis(plan, rules);
+  NextStep result;
+  result.first = ExpandSteps(plan).front();
+  v1::JournalRecord record;
+  record.mutable_host_joined()->set_label("node1");
+  *record.mutable_host_joined()->mutable_plan()->mutable_log()->add_steps() = result.first;
+  EXPECT_THAT(analysis.Take(record, Timeline()), IsOk());
+  v1::StepReport step;
+  step.set_number(1);
+  step.set_purpose(result.first.purpose());
+  const v1::GroupCommit& commits = result.first.group_commit();
+  if (commits.has_clients()) step.set_clients(commits.clients());
+  if (commits.has_load_factor()) step.set_load_factor(commits.load_factor());
+  analysis.OnStep(step, {}, kNsPerSecond);
+  const std::optional<v1::LogStep> next = analysis.NextStep();
+  EXPECT_TRUE(next.has_value());
+  if (next.has_value()) result.next = *next;
+  result.outlook = analysis.NextStepOutlook()->text;
+  return result;
+}
+
 TEST(LimitReport, ASearchOverClientsBeginsWithOneClientAndThenTakesAllOfThem) {
   v1::TestPlan plan;
   plan.mutable_workload()->set_dir("/mnt/mqlog");
@@ -63,24 +93,13 @@ TEST(LimitReport, ASearchOverClientsBeginsWithOneClientAndThenTakesAllOfThem) {
   plan.mutable_group_commit()->set_clients(300);
   plan.mutable_limit();
   FillDefaults(plan);
-  LimitAnalysis analysis(plan, SimulatedSearch().verdict_rules);
-  const v1::LogStep first = ExpandSteps(plan).front();
-  v1::JournalRecord record;
-  record.mutable_host_joined()->set_label("node1");
-  *record.mutable_host_joined()->mutable_plan()->mutable_log()->add_steps() = first;
-  ASSERT_THAT(analysis.Take(record, Timeline()), IsOk());
-  v1::StepReport step;
-  step.set_number(1);
-  step.set_purpose(first.purpose());
-  step.set_clients(first.group_commit().clients());
-  analysis.OnStep(step, {}, kNsPerSecond);
-  const std::optional<v1::LogStep> next = analysis.NextStep();
-  ASSERT_TRUE(next.has_value());
-  EXPECT_EQ(next->purpose(), v1::STEP_PURPOSE_MAXIMUM);
-  EXPECT_EQ(next->group_commit().clients(), 300U);
-  EXPECT_EQ(next->group_commit().think_time_ns(), first.group_commit().think_time_ns());
-  EXPECT_EQ(next->block_size_bytes(), 0U);
-  EXPECT_EQ(analysis.NextStepOutlook()->text, "maximum: 300 clients per queue manager");
+  const NextStep step = AfterFirstStep(plan, SimulatedSearch().verdict_rules);
+  EXPECT_EQ(step.first.group_commit().clients(), 1U);
+  EXPECT_EQ(step.next.purpose(), v1::STEP_PURPOSE_MAXIMUM);
+  EXPECT_EQ(step.next.group_commit().clients(), 300U);
+  EXPECT_EQ(step.next.group_commit().think_time_ns(), step.first.group_commit().think_time_ns());
+  EXPECT_EQ(step.next.block_size_bytes(), 0U);
+  EXPECT_EQ(step.outlook, "maximum: 300 clients per queue manager");
 }
 
 // A recording of 100 writes/s of each of three queue managers, on a server that does 3,333 writes/s.
@@ -121,23 +140,11 @@ TEST(LimitReport, ASearchOverTheLoadFactorFindsHowMuchOfTheRecordedLoadMeetsTheC
 
 TEST(LimitReport, AStepOverTheLoadFactorPlaysTheRecordingAtThatFactor) {
   const SimulatedSearch search = RecordedSearch();
-  LimitAnalysis analysis(search.plan, search.verdict_rules);
-  const v1::LogStep first = ExpandSteps(search.plan).front();
-  v1::JournalRecord record;
-  record.mutable_host_joined()->set_label("node1");
-  *record.mutable_host_joined()->mutable_plan()->mutable_log()->add_steps() = first;
-  ASSERT_THAT(analysis.Take(record, Timeline()), IsOk());
-  v1::StepReport step;
-  step.set_number(1);
-  step.set_purpose(first.purpose());
-  step.set_load_factor(first.group_commit().load_factor());
-  analysis.OnStep(step, {}, kNsPerSecond);
-  const std::optional<v1::LogStep> next = analysis.NextStep();
-  ASSERT_TRUE(next.has_value());
-  EXPECT_EQ(next->group_commit().load_factor(), 20);
-  EXPECT_EQ(next->group_commit().pattern(), "pattern.plimsoll");
-  EXPECT_FALSE(next->group_commit().has_clients());
-  EXPECT_EQ(analysis.NextStepOutlook()->text, "maximum: 20 times the recorded load");
+  const NextStep step = AfterFirstStep(search.plan, search.verdict_rules);
+  EXPECT_EQ(step.next.group_commit().load_factor(), 20);
+  EXPECT_EQ(step.next.group_commit().pattern(), "pattern.plimsoll");
+  EXPECT_FALSE(step.next.group_commit().has_clients());
+  EXPECT_EQ(step.outlook, "maximum: 20 times the recorded load");
 }
 
 TEST(LimitReport, StepsOverQueueManagersHaveThePlansClients) {
