@@ -334,13 +334,13 @@ std::vector<std::string> UnfilledFilesOf(const v1::HostReport& host, const v1::S
 }  // namespace
 
 std::vector<std::string> UnfilledFiles(const v1::Report& report) {
-  constexpr size_t kMostNamed = 4;
+  constexpr size_t kMostFilesNamed = 4;
   if (!report.plan().workload().create() || report.steps().empty()) return {};
   NoteBook notes;
   for (const v1::HostReport& host : report.hosts()) {
     std::vector<std::string> files = UnfilledFilesOf(host, report.steps(0));
     if (files.empty()) continue;
-    const size_t more = files.size() - std::min(files.size(), kMostNamed);
+    const size_t more = files.size() - std::min(files.size(), kMostFilesNamed);
     files.resize(files.size() - more);
     notes.Add("unfilled", absl::StrCat(host.label(), ": created, but not written full: ", absl::StrJoin(files, ", "),
                                        more > 0 ? absl::StrCat(" and ", FormatCount(more), " more") : "",

@@ -57,7 +57,8 @@ TEST(LimitReport, ALimitThatAllHostsFeelIsTheStorages) {
   }
 }
 
-// After the first probe, the load of `first` itself: the step that the search asks for, and what it says that it will do.
+// After the first probe, the load of `first` itself: the step that the search asks for, and what it says that it will
+// do.
 struct NextStep {
   v1::LogStep first;
   v1::LogStep next;
