@@ -6,7 +6,7 @@ plimsoll_build_packages=(
   libspdlog-dev libcli11-dev libyaml-cpp-dev libblkid-dev libelf-dev libssl-dev libjs-dygraphs nlohmann-json3-dev
 )
 plimsoll_test_packages=(
-  locales zsh libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace tmux iproute2 util-linux mount e2fsprogs
+  locales tzdata zsh libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace tmux iproute2 util-linux mount e2fsprogs
   libfuse3-dev fuse3 openssh-client openssh-server nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio gnuplot-nox python3-six default-jdk-headless libhdrhistogram-java ctdb
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)

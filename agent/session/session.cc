@@ -145,12 +145,21 @@ void Session::Deliver(v1::ControllerMessage message) {
     case v1::ControllerMessage::kCommand:
       CarryOut(message.command());
       return;
-    default: {
-      MutexLock lock(mutex_);
-      inbox_.push_back(std::move(message));
-      changed_.NotifyAll();
-    }
+    default:
+      if (!Enqueue(std::move(message))) Break("the controller sends more than the agent can take");
   }
+}
+
+bool Session::Enqueue(v1::ControllerMessage message) {
+  // Parts of a recording come before Fill. While the work fills or cleans up, nothing takes them out.
+  constexpr size_t kMostWaitingBytes = size_t{16} << 20;
+  const size_t bytes = message.ByteSizeLong();
+  MutexLock lock(mutex_);
+  if (inbox_bytes_ + bytes > kMostWaitingBytes) return false;
+  inbox_bytes_ += bytes;
+  inbox_.push_back(std::move(message));
+  changed_.NotifyAll();
+  return true;
 }
 
 void Session::CarryOut(const v1::Command& command) {
@@ -359,6 +368,8 @@ absl::StatusOr<v1::ControllerMessage> Session::NextMessage() {
     if (!inbox_.empty()) {
       v1::ControllerMessage message = std::move(inbox_.front());
       inbox_.pop_front();
+      const size_t bytes = message.ByteSizeLong();
+      inbox_bytes_ -= std::min(inbox_bytes_, bytes);
       return message;
     }
     const MonotonicNs lease_end{lease_.deadline_ns().load(std::memory_order_relaxed)};

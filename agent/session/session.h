@@ -180,6 +180,8 @@ class Session final : public WorkSink {
   absl::Status FillWork(Work& work);
   // Arms the work, if it runs in steps and the step fits within the rest of --max-duration.
   absl::Status ArmWork(Work& work, const v1::Arm& arm);
+  // Puts the message into the inbox; false where more waits there than it holds.
+  bool Enqueue(v1::ControllerMessage message);
   // Has the work carry the command out, and answers. Transport's thread.
   void CarryOut(const v1::Command& command);
   void StopAndCleanUp(const absl::Status& reason);
@@ -205,6 +207,8 @@ class Session final : public WorkSink {
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<v1::ControllerMessage> inbox_ ABSL_GUARDED_BY(mutex_);
+  // Of what Enqueue put there.
+  size_t inbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<std::string> broken_ ABSL_GUARDED_BY(mutex_);
   std::string run_id_ ABSL_GUARDED_BY(mutex_);
   std::string run_token_ ABSL_GUARDED_BY(mutex_);

@@ -85,7 +85,9 @@ WatchRecorder::WatchRecorder(Context context, uint32_t step, int64_t start_ns)
 }
 
 void WatchRecorder::CountSubmissionThread(uint32_t pid) {
-  if (HasSubmissionThread(pid)) counts_.set_async_submissions(counts_.async_submissions() + 1);
+  if (!HasSubmissionThread(pid)) return;
+  self_submitting_.insert(pid);
+  counts_.set_self_submitting_processes(self_submitting_.size());
 }
 
 int64_t WatchRecorder::LimitNs() const {
@@ -223,11 +225,15 @@ void WatchRecorder::TakeAccess(const CallDescription& description, const Complet
                                std::span<const PerfRecord> upcoming) {
   const FileAccess access = context_.targets.files().Take(call, upcoming);
   const std::optional<uint32_t> writer = context_.targets.WriterOf(call.pid);
-  if (!writer || !InStep(call.end_ns)) return;
+  if (!writer) return;
+  // A ring that was made between the constructor and the start is used in the step.
+  if (description.effect == CallEffect::kMakeRing && call.result >= 0 && call.end_ns < LimitNs()) {
+    CountSubmissionThread(call.pid);
+  }
+  if (!InStep(call.end_ns)) return;
   if (description.effect == CallEffect::kSubmit && call.result > 0) {
     counts_.set_async_submissions(counts_.async_submissions() + static_cast<uint64_t>(call.result));
   }
-  if (description.effect == CallEffect::kMakeRing && call.result >= 0) CountSubmissionThread(call.pid);
   const bool sync = description.effect == CallEffect::kSync;
   if (!sync && !Writes(description.effect)) return;
   if (access.outcome == FileAccess::Outcome::kUnknown) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -70,7 +71,7 @@ class WatchRecorder {
   void TakeCall(const CompletedCall& call, std::span<const PerfRecord> upcoming);
   void TakeAccess(const CallDescription& description, const CompletedCall& call, std::span<const PerfRecord> upcoming);
   void Count(uint32_t writer, const WatchedOperation& operation);
-  // Counts the submissions of the process that no call shows as one, so that the figures are bounds.
+  // Counts the process if a thread of the kernel submits for it, without calls: the figures are bounds then.
   void CountSubmissionThread(uint32_t pid);
   // Whether a call that ended then is the step's.
   bool InStep(int64_t end_ns) const;
@@ -97,6 +98,8 @@ class WatchRecorder {
   CallPairing pairing_;
   ProfileTally profile_;
   v1::WatchDone counts_;
+  // Processes for which a thread of the kernel submits.
+  std::set<uint32_t> self_submitting_;
   uint64_t lost_before_ = 0;
   // Records in the order of time, from `next_` on not taken yet.
   std::vector<PerfRecord> pending_;

@@ -123,6 +123,21 @@ class CommitModel {
     }
   }
 
+  // In an open loop, calls `take(int64_t arrived_ns)` for each commit that has arrived before `end_ns` and was not
+  // completed, in the order of their arrivals.
+  template <typename Take>
+  void ForEachWaiting(int64_t end_ns, Take&& take) const {
+    if (completed_writes_) {
+      for (PatternCursor next = *completed_writes_; next.moment_ns() < end_ns; next.Advance()) take(next.moment_ns());
+    } else if (completed_arrivals_) {
+      for (uint64_t number = appended_ - waiting_;; ++number) {
+        const int64_t arrived_ns = start_ns_ + completed_arrivals_->At(number);
+        if (arrived_ns >= end_ns) break;
+        take(arrived_ns);
+      }
+    }
+  }
+
   // Bytes logged so far, without what pages are padded with.
   uint64_t durable_bytes() const { return durable_bytes_; }
 

@@ -52,6 +52,11 @@ class CommitWalk {
   void End(int64_t end_ns, Take&& take) {
     model_.End(end_ns, take);
   }
+  // CommitModel::ForEachWaiting.
+  template <typename Take>
+  void ForEachWaiting(int64_t end_ns, Take&& take) const {
+    model_.ForEachWaiting(end_ns, take);
+  }
 
   // Bytes of the largest write.
   static uint64_t MostBytes(const CommitLoad& load, const ExtentLayout& layout) {

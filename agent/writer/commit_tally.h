@@ -8,6 +8,7 @@
 #include "agent/writer/log_files.h"
 #include "agent/writer/writer_state.h"
 #include "agent/writer/writer_tally.h"
+#include "common/histogram.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
@@ -30,6 +31,13 @@ class CommitTally {
       bytes_ += commit.bytes;
     });
     return taken;
+  }
+
+  // In an open loop, how long the commits that had arrived and were not completed at `end_ns` had waited by then.
+  v1::Distribution WaitingAges(int64_t end_ns) const {
+    Histogram ages;
+    walk_.ForEachWaiting(end_ns, [&](int64_t arrived_ns) { ages.Record(static_cast<uint64_t>(end_ns - arrived_ns)); });
+    return ages.ToProto();
   }
 
   // Of the open frame.

@@ -48,6 +48,8 @@ void WriterTally::AddMoreTotals(int64_t measured_end_ns, v1::StepDone& done) con
     commits.set_latency_sum_ns(state_.commits.latency_sum_ns.load(kRelaxed));
     commits.set_latency_max_ns(state_.commits.latency_max_ns.load(kRelaxed));
     commits.set_first_start_ns(state_.commits.first_start_ns.load(kRelaxed));
+    *commits.mutable_not_issued_age() = commits_->WaitingAges(measured_end_ns);
+    commits.set_not_issued(commits.not_issued_age().count());
   }
   if (!params_.measure_parts) return;
   for (const uint32_t part : {kWriteCallOperation, kSyncOperation}) {

@@ -165,10 +165,9 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
 
 absl::Status Analyzer::OnHostJoined(const v1::HostJoined& joined) {
   if (hosts_.size() >= kMaxHosts) return absl::InvalidArgumentError("too many hosts");
-  const auto same = std::find_if(hosts_.begin(), hosts_.end(),
-                                 [&](const auto& host) { return host.second.label() == joined.label(); });
-  if (hosts_.contains(joined.host()) || same != hosts_.end())
-    return absl::InvalidArgumentError("a host joins for the second time");
+  const bool same =
+      std::ranges::any_of(hosts_, [&](const auto& each) { return each.second.label() == joined.label(); });
+  if (hosts_.contains(joined.host()) || same) return absl::InvalidArgumentError("a host joins for the second time");
   hosts_[joined.host()].joined = joined;
   return absl::OkStatus();
 }
@@ -316,6 +315,7 @@ void Analyzer::SetStorages() {
 void Analyzer::OnRunEnd(const v1::RunEnd& end) {
   run_end_ = end;
   for (const std::string& left : end.left_behind()) notes_.Add("left", absl::StrCat("Not removed: ", left));
+  SetReleased(end, hosts_);
 }
 
 LiveSnapshot Analyzer::Live(int64_t now_ns, int64_t after_second) const {

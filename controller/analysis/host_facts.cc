@@ -184,6 +184,12 @@ double HostFacts::least_rate_per_second(const v1::LogStep& step) const {
   return least;
 }
 
+void SetReleased(const v1::RunEnd& end, HostTable& hosts) {
+  for (const v1::HostReleased& released : end.released()) {
+    if (const auto host = hosts.find(released.host()); host != hosts.end()) host->second.released = released;
+  }
+}
+
 v1::HostReport MakeHostReport(const HostFacts& facts) {
   v1::HostReport report;
   const v1::HostDescription& host = facts.joined.description();
@@ -194,6 +200,7 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   *report.mutable_workload() = facts.workload();
   *report.mutable_queue_managers() = facts.joined.plan().log().queue_managers();
   report.set_storage(facts.storage);
+  if (facts.released) CopySharedFields(*facts.released, *report.mutable_clean_up());
   if (facts.watches()) {
     report.mutable_workload()->set_qm(facts.qms());
     for (uint32_t qm = 1; qm <= facts.qms(); ++qm) report.add_queue_managers()->set_name(facts.QmName(qm));

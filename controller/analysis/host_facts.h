@@ -31,6 +31,8 @@ struct HostFacts {
   std::optional<v1::Prepared> prepared;
   // When and why it was lost.
   std::optional<v1::HostLost> lost;
+  // Its files at the end of the run.
+  std::optional<v1::HostReleased> released;
   int64_t lost_at_ns = 0;
   struct Fault {
     int64_t at_ns = 0;
@@ -96,6 +98,9 @@ using HostTable = std::map<uint32_t, HostFacts>;
 // Sets those fields of `to` that `from` has under the same name and with the same type: what an agent reports of its
 // host is in a report as soon as both messages have it.
 void CopySharedFields(const google::protobuf::Message& from, google::protobuf::Message& to);
+
+// Gives the hosts what the end of the run says of their files.
+void SetReleased(const v1::RunEnd& end, HostTable& hosts);
 
 // The report's lines about a host, without its clock, its loss and its faults.
 v1::HostReport MakeHostReport(const HostFacts& facts);

@@ -76,6 +76,8 @@ class LiveStep {
   LiveFigures MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const;
   WriteSums SumsOf(const HostStep& part, int64_t number) const;
   LiveFigures FiguresOf(const HostStep& part, int64_t number) const;
+  // Adds the host's writes that were in flight at the second's end, and still are. `idle`: none ended in the second.
+  void AddWaiting(uint32_t host, const HostStep& part, bool idle, int64_t end_ns, LiveSecond& second) const;
   // A moment of the host's clock, from the measured start.
   int64_t OffsetNs(uint32_t host, int64_t agent_ns) const;
   void AddIntervals(uint32_t host, const HostStep& part, int64_t after_ns, std::vector<Interval>& intervals) const;
@@ -114,7 +116,11 @@ LiveFigures LiveStep::MakeFigures(const WriteSums& sums, const SecondQuantiles& 
   figures.mb_per_second = PerSecond(sums.bytes, LengthNs(number)) / kBytesPerMegabyte;
   figures.p50_ns = quantiles.p50_ns;
   figures.p99_ns = quantiles.p99_ns;
+  figures.p99_9_ns = quantiles.p99_9_ns;
   figures.max_ns = sums.latency_max_ns;
+  if (sums.writes > 0) {
+    figures.avg_ns = static_cast<double>(sums.latency_sum_ns) / static_cast<double>(sums.writes);
+  }
   return figures;
 }
 
@@ -138,6 +144,20 @@ LiveFigures LiveStep::FiguresOf(const HostStep& part, int64_t number) const {
                      number);
 }
 
+void LiveStep::AddWaiting(uint32_t host, const HostStep& part, bool idle, int64_t end_ns, LiveSecond& second) const {
+  const HostFacts& facts = hosts_.at(host);
+  if (facts.lost || part.done()) return;
+  for (uint32_t qm = 1; qm <= part.writers().size(); ++qm) {
+    const WriterStats* const writer = part.writers()[qm - 1].get();
+    if (writer == nullptr || writer->closed() || writer->in_flight_since_ns() == 0) continue;
+    const int64_t waiting_ns = end_ns - OffsetNs(host, writer->in_flight_since_ns());
+    if (idle) second.idle_waiting_ns = std::max(second.idle_waiting_ns, waiting_ns);
+    if (waiting_ns <= second.waiting_ns) continue;
+    second.waiting_ns = waiting_ns;
+    second.waiting_writer = facts.WriterName(qm);
+  }
+}
+
 LiveSecond LiveStep::Second(int64_t number) const {
   LiveSecond second;
   second.number = number;
@@ -146,7 +166,9 @@ LiveSecond LiveStep::Second(int64_t number) const {
   WriteSums all;
   for (const auto& [host, part] : step_.hosts()) {
     if (Passed(part) <= number) continue;
-    all.Merge(SumsOf(part, number));
+    const WriteSums sums = SumsOf(part, number);
+    all.Merge(sums);
+    AddWaiting(host, part, sums.writes == 0, EndNs(number), second);
     if (hosts_.size() < 2) continue;
     const LiveFigures figures = FiguresOf(part, number);
     if (second.worst_host.empty() ||

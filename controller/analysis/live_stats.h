@@ -34,6 +34,8 @@ struct LiveFigures {
   uint64_t p50_ns = 0;
   uint64_t p99_ns = 0;
   uint64_t max_ns = 0;
+  uint64_t p99_9_ns = 0;
+  double avg_ns = 0;
 };
 
 // One second of a step, over all hosts.
@@ -47,6 +49,12 @@ struct LiveSecond {
   // The host with the largest p99, where there are several.
   std::string worst_host;
   LiveFigures worst;
+  // Age, at its end, of the oldest write that was in flight then and still is; 0: there is no such write. Of all hosts,
+  // and of those on which no write ended in the second.
+  int64_t waiting_ns = 0;
+  int64_t idle_waiting_ns = 0;
+  // Whose waiting_ns is: "alpha/qm1".
+  std::string waiting_writer;
 };
 
 struct LiveHost {

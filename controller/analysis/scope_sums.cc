@@ -349,7 +349,13 @@ double ScopeSums::AccountedPercent() const {
 }
 
 const Histogram& FeltLatency(const ScopeSums& sums, Histogram& both) {
-  if (sums.asked_iops <= 0) return sums.latency;
+  if (sums.asked_iops <= 0) {
+    if (sums.not_issued == 0) return sums.latency;
+    both.Clear();
+    both.Merge(sums.latency);
+    both.Merge(sums.response);
+    return both;
+  }
   if (sums.unscheduled.count() == 0) return sums.response;
   both.Clear();
   both.Merge(sums.response);
@@ -383,6 +389,9 @@ ScopeSums SumsOfOperation(const WriterStats& writer, uint32_t host, uint32_t qm,
   if (asked.rate_per_second > 0) {
     sums.asked_iops = asked.rate_per_second;
     sums.not_issued_unknown = !writer.totals();
+  } else if (writer.totals()) {
+    // Commits of an open loop that had arrived when the step ended.
+    sums.not_issued = writer.totals()->not_issued();
   }
   return sums;
 }

@@ -133,6 +133,8 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   if (judged.has_slowest()) *report.mutable_slowest() = judged.slowest();
   CopySharedFields(report, judged);
   judged.set_measured_ns(sums.measured_ns);
+  if (scope.kind == v1::SCOPE_KIND_CLUSTER && operation.name() == kCommitName && ManyCommitsWait(sums))
+    run_.notes.Add("waiting commits", absl::StrCat(StepName(), ": ", WaitingCommits(sums), "."));
   Histogram both;
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
                      {judged, sums, FeltLatency(sums, both), {}, !report_.cut_short().empty(), operation.name()});

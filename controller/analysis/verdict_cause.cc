@@ -96,6 +96,16 @@ std::string InSteps(const std::vector<const v1::StepReport*>& steps) {
                            : absl::StrCat("in ", steps.size(), " steps");
 }
 
+// Whether simulated commits come whether the storage keeps up or not, and a criterion is about how long they wait.
+bool TestsWaitingCommits(const v1::Report& report) {
+  const v1::GroupCommit& commits = report.plan().group_commit();
+  if (!commits.has_pattern() && !commits.has_client_rate_per_second()) return false;
+  return std::ranges::any_of(report.verdict().criteria(), [](const v1::CriterionReport& one) {
+    const absl::StatusOr<Criterion> criterion = ParseCriterion(one.criterion());
+    return criterion.ok() && criterion->operation == kCommitName && InfoOf(criterion->metric).has_service_time;
+  });
+}
+
 bool HasClosedLoop(const v1::StepReport& step) {
   return std::ranges::any_of(OfKind(step.scopes(), v1::SCOPE_KIND_QM), [](const v1::ScopeReport& scope) {
     return scope.latency().count() > 0 && !scope.has_rate();
@@ -109,7 +119,9 @@ bool TestsStalls(const std::string& text, const v1::StepReport& step, v1::StallC
   if (!criterion.ok()) return false;
   if (criterion->block_size_bytes != 0 && criterion->block_size_bytes != step.block_size_bytes()) return false;
   if (!WantsSmall(*criterion) && criterion->comparison != Comparison::kEqual) return false;
-  if (criterion->metric == Metric::kMax) return by_max && criterion->operation.empty();
+  if (criterion->metric == Metric::kMax) {
+    return by_max && (criterion->operation.empty() || criterion->operation == kCommitName);
+  }
   if (criterion->metric != Metric::kStalls && criterion->metric != Metric::kLongestStall) return false;
   // A single host does not show whether it was the storage or the path: either class leaves it undecided.
   return criterion->stall_class == v1::STALL_CLASS_UNSPECIFIED || criterion->stall_class == stall_class ||
@@ -129,7 +141,7 @@ bool MaxTestsStalls(const v1::Report& report) {
 }
 
 bool HasUntestedStalls(const v1::Report& report, const v1::StepReport& step) {
-  if (!HasClosedLoop(step)) return false;
+  if (!HasClosedLoop(step) || TestsWaitingCommits(report)) return false;
   const bool by_max = MaxTestsStalls(report);
   return std::ranges::any_of(step.stalls().classes(), [&](const v1::StallCount& stalls) {
     const auto& criteria = report.verdict().criteria();

@@ -286,6 +286,13 @@ std::vector<std::string> WatchDoubts(const HostFacts& facts) {
     add(absl::StrCat("the watched processes submitted I/O ", CountedNoun(done.async_submissions(), "time"),
                      " with io_submit or io_uring_enter, which is not measured; counts are lower bounds."));
   }
+  if (done.self_submitting_processes() > 0) {
+    const bool one = done.self_submitting_processes() == 1;
+    add(absl::StrCat(
+        one ? "for a watched process" : absl::StrCat("for ", done.self_submitting_processes(), " watched processes"),
+        ", a thread of the kernel submits I/O (io_uring with IORING_SETUP_SQPOLL), which is not measured; "
+        "counts are lower bounds."));
+  }
   for (const std::string& late : done.found_late()) {
     add(absl::StrCat(late, ": what it did before is missing; counts are lower bounds."));
   }

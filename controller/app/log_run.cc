@@ -19,6 +19,7 @@
 #include "controller/analysis/whole_run.h"
 #include "controller/app/file_checks.h"
 #include "controller/app/planned_run.h"
+#include "controller/app/protection.h"
 #include "controller/app/recording.h"
 #include "controller/live/views.h"
 #include "controller/plan/placement.h"
@@ -30,6 +31,7 @@
 #include "controller/report/main_operation.h"
 #include "controller/report/playback.h"
 #include "controller/run/preparation.h"
+#include "controller/run/run_guard.h"
 #include "controller/run/run_records.h"
 
 namespace plimsoll {
@@ -56,8 +58,7 @@ class LogRun final : public PlannedRun {
          const RunSurroundings& around, EventQueue& events, const PatternFile* recording)
       : PlannedRun(WithSeed(std::move(plan)), how, access, console, around, events,
                    {"nothing was measured", "measuring continues", IsScreen(around.progress), /*table=*/true},
-                   how.turn != nullptr ? how.turn->run_id : NewRunId(),
-                   how.turn != nullptr ? how.turn->beside_key : ""),
+                   how.beside.run_id.empty() ? NewRunId() : how.beside.run_id, how.beside.beside_key),
         steps_(ExpandSteps(plan_)),
         workloads_(EffectiveWorkloads(plan_)),
         recording_(recording) {}
@@ -101,6 +102,7 @@ class LogRun final : public PlannedRun {
   }
 
   std::optional<Failure> Check() override {
+    if (auto failure = SetGuard()) return failure;
     files_.resize(workloads_.size());
     for (const auto& host : fleet().hosts()) {
       if (host->description.ok()) {
@@ -116,8 +118,8 @@ class LogRun final : public PlannedRun {
         }
       }
       host->directories = DirsOf(workloads_[host->index]).size();
-      if (how_.turn != nullptr && !how_.turn->beside_id.empty() && host->description.ok() &&
-          host->description->holder().run_id() == how_.turn->beside_id) {
+      if (!how_.beside.beside_id.empty() && host->description.ok() &&
+          host->description->holder().run_id() == how_.beside.beside_id) {
         host->description->clear_holder();
       }
     }
@@ -139,6 +141,10 @@ class LogRun final : public PlannedRun {
 
   std::vector<std::string> Notes(const std::string& results) const override {
     std::vector<std::string> notes = PlanNotes(plan_);
+    if (guard_ != nullptr && guard_->end().has_value()) {
+      notes.push_back(absl::StrCat("the run ends, and its files are removed, by ", guard_->end()->text));
+    }
+    if (how_.protection != nullptr) notes.push_back(how_.protection->BaselineText());
     if (recording_ != nullptr) {
       for (std::string& note : RecordingNotes(recording_->header(), plan_, workloads_))
         notes.push_back(std::move(note));
@@ -156,13 +162,14 @@ class LogRun final : public PlannedRun {
     options.clock = &clock_;
     options.log = &log;
     options.feed = &feed_;
+    options.guard = guard_.get();
     if (!ListsSteps(plan_) || plan_.until_steady_ns() > 0)
       options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     if (how_.turn != nullptr) {
       options.next_step = how_.turn->next_step;
       options.turn = [this, &log](uint32_t step) { return how_.turn->turn(step, log.analyzer()); };
-      options.beside_key = how_.turn->own_key;
     }
+    options.beside_key = how_.beside.own_key;
     const std::string token = NewRunToken();
     for (const auto& host : fleet().hosts()) {
       options.host_plans.push_back(
@@ -172,7 +179,24 @@ class LogRun final : public PlannedRun {
     Coordinator coordinator(std::move(options));
     std::optional<Failure> failure = coordinator.Run();
     left_ = coordinator.left();
+    if (guard_ != nullptr && how_.end != nullptr) how_.end->guarded = guard_->MustStop(clock_.Now());
     return failure;
+  }
+
+  // What guards the run, unless it cannot end in time.
+  std::optional<Failure> SetGuard() {
+    absl::StatusOr<std::shared_ptr<RunGuard>> guard = RunGuard::Make(plan_, clock_);
+    if (!guard.ok()) return Failure{Exit::kWrong, {std::string(guard.status().message())}};
+    guard_ = *std::move(guard);
+    if (how_.protection != nullptr) guard_ = WithProtection(guard_, *how_.protection);
+    if (guard_ == nullptr) return std::nullopt;
+    int64_t writing_ns = WritingTimeOf(plan_).ns;
+    if (how_.turn != nullptr) writing_ns = writing_ns * how_.turn->turns + how_.turn->others_ns;
+    if (std::string why = guard_->MayNotBegin(writing_ns + plan_.settle_ns(), clock_.Now()); !why.empty()) {
+      return Failure{Exit::kWrong, {absl::StrCat(why, ": use a later time, or shorter or fewer steps")}};
+    }
+    feed_.Add(guard_);
+    return std::nullopt;
   }
 
   // Each host's writers play their streams of the recording.
@@ -295,6 +319,8 @@ class LogRun final : public PlannedRun {
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
   const PatternFile* const recording_;
+  // Null: the plan has neither conditions nor a time to end by.
+  std::shared_ptr<RunGuard> guard_;
   // The descriptions of the agents, by host; empty if the plan names no paths.
   std::vector<HostFiles> files_;
 };
@@ -338,6 +364,9 @@ std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& h
 
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
             const RunSurroundings& around) {
+  if (plan.has_protect() && how.protection == nullptr && !how.dry_run) {
+    return RunProtected(plan, how, access, console, around);
+  }
   const absl::StatusOr<std::optional<PatternFile>> recording = OpenRecording(plan);
   if (!recording.ok()) {
     if (how.end != nullptr) how.end->errors = {std::string(recording.status().message())};
@@ -346,7 +375,7 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
   v1::TestPlan played = plan;
   if (recording->has_value()) played.mutable_group_commit()->set_pattern_sha256((*recording)->sha256());
   EventQueue own(*around.clock);
-  EventQueue& events = how.turn != nullptr ? *how.turn->events : own;
+  EventQueue& events = how.events != nullptr ? *how.events : own;
   const PatternFile* const file = recording->has_value() ? &**recording : nullptr;
   const int code = LogRun(std::move(played), how, access, console, around, events, file).Execute();
   // The run and its agents have ended: an interrupt that came too late to cut anything short counts, too.
@@ -356,15 +385,14 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
 
 TurnRun::TurnRun(Options options)
     : options_(std::move(options)), steps_(ExpandSteps(options_.plan)), events_(*options_.around.clock) {
-  turn_.run_id = NewRunId();
-  turn_.own_key = NewRunToken();
+  beside_.run_id = NewRunId();
+  beside_.own_key = NewRunToken();
   if (options_.beside != nullptr) {
-    turn_.beside_id = options_.beside->turn_.run_id;
-    turn_.beside_key = options_.beside->turn_.own_key;
+    beside_.beside_id = options_.beside->beside_.run_id;
+    beside_.beside_key = options_.beside->beside_.own_key;
   }
   turn_.turns = options_.turns;
   turn_.others_ns = options_.others_ns;
-  turn_.events = &events_;
   turn_.turn = [this](uint32_t step, const Analyzer& analyzer) { return TurnOf(step, analyzer); };
   turn_.next_step = [this] { return NextStep(); };
   thread_ = std::thread([this] { Run(); });
@@ -378,6 +406,8 @@ void TurnRun::Run() {
   PlanRun how = options_.how;
   how.end = &end_;
   how.turn = &turn_;
+  how.beside = beside_;
+  how.events = &events_;
   // Interrupts come from who gives the turns.
   RunSurroundings around = options_.around;
   around.catches_signals = false;

@@ -66,7 +66,8 @@ RunSurroundings OwnSurroundings() {
   return around;
 }
 
-absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report, std::string* digest_text) {
+absl::Status WriteReportFiles(const ResultsDirectory& results, Seal seal, const v1::Report& report,
+                              std::string* digest_text) {
   absl::Status first;
   std::vector<std::string> sealed = {"journal"};
   const auto write = [&](const char* name, const std::string& content) {
@@ -80,10 +81,10 @@ absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report&
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
     write(section->file, section->render_file(report));
   }
-  const absl::StatusOr<DigestState> digest = SealResults(results, sealed);
+  const absl::StatusOr<DigestState> digest = SealResults(results, seal, sealed);
   first.Update(SealFailure(digest));
-  if (digest_text != nullptr) *digest_text = DigestText(digest);
-  first.Update(results.Write("report.html", RenderReportPage(report, DigestText(digest))));
+  *digest_text = DigestText(digest);
+  first.Update(results.Write("report.html", RenderReportPage(report, *digest_text)));
   return first;
 }
 
@@ -209,11 +210,13 @@ int PlannedRun::Report(ResultsDirectory& results, RunLog& log) {
   const v1::Report report = log.analyzer().Finish();
   feed_.End();
   absl::Status written = results.Restore();
-  written.Update(WriteReportFiles(results, report));
+  std::string digest;
+  written.Update(WriteReportFiles(results, Seal::kReplace, report, &digest));
   if (how_.finish) written.Update(how_.finish(report, results.path()));
   // Green only where the exit code is.
   if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(how_.junit, report));
-  const std::string text = how_.text ? how_.text(report, results.path(), KeptFiles(report)) : "";
+  const std::string text =
+      how_.text ? how_.text(report, {.path = results.path(), .digest = digest}, KeptFiles(report)) : "";
   console_.out << PaintVerdicts(text, console_.color_out) << std::flush;
   int code = ExitCode(report);
   // The measurement stands where its journal or a file could not be kept, but that must not look like success.

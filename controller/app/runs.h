@@ -19,8 +19,10 @@
 #include "controller/app/agents.h"
 #include "controller/app/console.h"
 #include "controller/fsck/fsck_check.h"
+#include "controller/journal/digest.h"
 #include "controller/journal/results.h"
 #include "controller/live/live_feed.h"
+#include "controller/render/text.h"
 #include "controller/run/coordinator.h"
 #include "controller/run/held_program.h"
 #include "plimsoll/v1/check_report.pb.h"
@@ -31,6 +33,8 @@ namespace plimsoll {
 struct PartEnd {
   // An interrupt came while it ran, whether it cut anything short or came too late for that: no other part may begin.
   bool interrupted = false;
+  // Why its guard ended it (RunGuard); empty: it did not. No other part may begin then.
+  std::string guarded;
   // Why it has no result, or what of it could not be kept; without line ends.
   std::vector<std::string> errors;
   // What it reports, where it has measured anything.
@@ -42,6 +46,8 @@ struct PartEnd {
 
 // An interrupt that came where nothing was watching for one: Interrupts leaves the signals blocked.
 bool IsInterruptPending();
+
+class Protection;
 
 // The world that a run takes place in.
 struct RunSurroundings {
@@ -58,20 +64,23 @@ struct RunSurroundings {
 // The machine's own.
 RunSurroundings OwnSurroundings();
 
-// How a run takes turns with others: it prepares once, and keeps its sessions between its turns.
-struct RunInTurn {
+// How the sessions of a run and of another one are held by the same agents.
+struct RunBeside {
+  // Empty: the run takes one itself.
   std::string run_id;
-  // Prepare.beside_key of its sessions.
+  // Prepare.beside_key of its sessions; empty: no other may be held beside them.
   std::string own_key;
-  // The run whose session the same agents may hold already, and that session's key; empty: there is none.
+  // The run whose session the agents may hold already, and that session's key; empty: there is none.
   std::string beside_id;
   std::string beside_key;
+};
+
+// How a run takes turns with others: it prepares once, and keeps its sessions between its turns.
+struct RunInTurn {
   // The most turns that it gets, and the time that steps of others take meanwhile on the same agents: what their
   // --max-duration must allow.
   uint32_t turns = 1;
   int64_t others_ns = 0;
-  // Gets the interrupts; outlives the run.
-  EventQueue* events = nullptr;
   // See Coordinator::Options. The steps before `step` are reported, and `analyzer` has them.
   std::function<Coordinator::Turn(uint32_t step, const Analyzer& analyzer)> turn;
   std::function<std::optional<v1::LogStep>()> next_step;
@@ -98,6 +107,11 @@ struct PlanRun {
   PartEnd* end = nullptr;
   // Null: it takes no turns. Outlives the run.
   const RunInTurn* turn = nullptr;
+  RunBeside beside;
+  // Gets the interrupts, and outlives the run. Null: the run has a queue of its own.
+  EventQueue* events = nullptr;
+  // What is watched so that the run does not harm it; outlives the run. Null: nothing is.
+  Protection* protection = nullptr;
   // Lines of figures in place of other progress while it measures, one for each interval of this length; 0: none.
   int64_t interval_ns = 0;
   // In a watch: rows of the histogram below the lines of each interval; 0: none.
@@ -109,7 +123,7 @@ struct PlanRun {
   // File of the JUnit XML; empty: none.
   std::string junit;
   // The report as it is printed, `kept_files` saying what removes the files that stay; empty: nothing is printed.
-  std::function<std::string(const v1::Report& report, const std::string& results,
+  std::function<std::string(const v1::Report& report, const ReportPlace& place,
                             const std::vector<std::string>& kept_files)>
       text;
 };
@@ -199,6 +213,7 @@ class TurnRun {
   const std::vector<v1::LogStep> steps_;
   EventQueue events_;
   RunInTurn turn_;
+  RunBeside beside_;
   std::ostringstream report_;
   std::ostringstream errors_;
   PartEnd end_;
@@ -241,10 +256,10 @@ struct FsckRun {
 int RunFsck(const FsckRun& run, Console& console);
 
 // Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too;
-// and digest.txt over all of them but the page, which shows the digest, and over the journal, unless there is one. Goes
-// on past a failure and returns the first. `digest_text`: gets DigestText; null if the caller does not need it.
-absl::Status WriteReportFiles(const ResultsDirectory& results, const v1::Report& report,
-                              std::string* digest_text = nullptr);
+// and digest.txt over all of them but the page, which shows the digest, and over the journal. Goes on past a failure
+// and returns the first. `digest_text` gets DigestText.
+absl::Status WriteReportFiles(const ResultsDirectory& results, Seal seal, const v1::Report& report,
+                              std::string* digest_text);
 
 // The report as JUnit XML in the file `path`; nothing where that is empty.
 absl::Status WriteJUnit(const std::string& path, const v1::Report& report);

@@ -59,7 +59,7 @@ class WatchRun final : public PlannedRun {
       : PlannedRun(plan, how, access, console, around, events,
                    {"nothing was watched", "watching continues", /*in_place=*/false, /*table=*/false,
                     /*own_lines=*/true},
-                   NewRunId()),
+                   how.beside.run_id.empty() ? NewRunId() : how.beside.run_id),
         steps_(ExpandSteps(plan_)),
         workloads_(static_cast<size_t>(std::max(plan_.hosts_size(), 1))),
         program_(program) {
@@ -111,6 +111,7 @@ class WatchRun final : public PlannedRun {
     options.clock = &clock_;
     options.log = &log;
     options.feed = &feed_;
+    options.beside_key = how_.beside.own_key;
     const std::string token = NewRunToken();
     for (const auto& host : fleet().hosts()) {
       options.host_plans.push_back(
@@ -156,7 +157,8 @@ class WatchRun final : public PlannedRun {
 
 int RunWatch(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
              const RunSurroundings& around, HeldProgram* program) {
-  EventQueue events(*around.clock);
+  EventQueue own(*around.clock);
+  EventQueue& events = how.events != nullptr ? *how.events : own;
   const int code = WatchRun(plan, how, access, console, around, events, program).Execute();
   if (how.end != nullptr) how.end->interrupted = events.interrupts() > 0;
   return code;

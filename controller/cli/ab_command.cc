@@ -83,10 +83,10 @@ class Ab {
   absl::Status Keep(const ResultsDirectory& results) const { return results.Write("ab.json", WriteAbRecord(record_)); }
 
   // Lists what the comparison follows from: the record and the runs of its rounds, and what it is shown in.
-  absl::StatusOr<DigestState> Seal(const ResultsDirectory& results) const {
+  absl::StatusOr<DigestState> SealAll(const ResultsDirectory& results) const {
     std::vector<ResultsPart> parts;
     for (const auto& [run, seal] : record_.seals) parts.push_back({run, "journal"});
-    return SealResults(results, {"ab.json", "compare.txt", "compare.json", "compare.csv"}, parts);
+    return SealResults(results, Seal::kReplace, {"ab.json", "compare.txt", "compare.json", "compare.csv"}, parts);
   }
 
   void Say(const std::string& text) const {
@@ -419,8 +419,9 @@ class Ab {
     written.Update(results.Write("compare.json", RenderJson(*comparison)));
     written.Update(results.Write("compare.csv", RenderCompareCsv(*comparison)));
     written.Update(results.Write("compare.html", RenderComparePage(inputs_, *comparison)));
-    const absl::StatusOr<DigestState> digest = Seal(results);
+    const absl::StatusOr<DigestState> digest = SealAll(results);
     written.Update(SealFailure(digest));
+    written.Update(ChangedBeforeSeal(digest));
     int code = PrintComparison(flags_.compare, inputs_, *comparison, line_);
     if (!flags_.compare.json) {
       line_.out << DigestLine(DigestText(digest)) << "Results in " << SanitizeForTerminal(path_) << std::endl;

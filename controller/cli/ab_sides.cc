@@ -136,6 +136,11 @@ absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
         "with "
         "`plimsoll run`");
   }
+  if (plan.has_protect()) {
+    return absl::InvalidArgumentError(
+        "ab takes no plan with --protect: an agent holds the sessions of both sides already; give ab --abort-if, or "
+        "protect a `plimsoll run`");
+  }
   if (plan.workload().create()) {
     return absl::InvalidArgumentError(
         "ab takes no plan with --create, which fills files once, and rounds measure each side several times: create "

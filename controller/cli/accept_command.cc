@@ -36,6 +36,7 @@
 #include "controller/report/run_kind.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
+#include "controller/run/run_guard.h"
 #include "controller/run/run_records.h"
 #include "controller/storage/host_text.h"
 #include "google/protobuf/util/time_util.h"
@@ -82,18 +83,25 @@ int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
   }
 }
 
+// How long all runs of all parts take, as PlannedNs.
+int64_t AllPartsNs(const v1::TestPlan& plan) {
+  int64_t all_ns = 0;
+  for (const v1::AcceptPart part : {v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+    if (HasPart(plan, part)) all_ns += plan.accept().runs() * PlannedNs(plan, part);
+  }
+  return all_ns;
+}
+
 // "storage check; fsck 3 times, about 10s each; load 3 times, ...", how long they take together, and what is written to
 // prepare. How long it takes to reach the hosts, to prepare and to clean up is not known.
 std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   const uint32_t runs = plan.accept().runs();
-  int64_t all_ns = 0;
   uint64_t bytes = 0;
   std::vector<std::string> parts;
   const auto add = [&](v1::AcceptPart part, const std::string& how_exact) {
     const int64_t each_ns = PlannedNs(plan, part);
     parts.push_back(absl::StrCat(PartName(part), runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
                                  FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
-    all_ns += runs * each_ns;
   };
   if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
   if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add(v1::ACCEPT_PART_FSCK, "about ");
@@ -107,7 +115,7 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
   lines.push_back(absl::StrCat(
-      "about ", FormatWholeSeconds(all_ns),
+      "about ", FormatWholeSeconds(AllPartsNs(plan)),
       bytes == 0 ? "" : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " of extents")));
   if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() < 2) {
     lines.emplace_back(
@@ -128,6 +136,13 @@ class Acceptance {
 
   int Execute() {
     if (flags_.dry_run) return DryRun();
+    const absl::StatusOr<std::shared_ptr<RunGuard>> guarded = RunGuard::Make(plan_, *around_.clock);
+    if (!guarded.ok()) return PrintError(line_, guarded.status(), Exit::kWrong);
+    const std::shared_ptr<RunGuard>& guard = *guarded;
+    if (guard != nullptr) {
+      const std::string why = guard->MayNotBegin(AllPartsNs(plan_), around_.clock->Now());
+      if (!why.empty()) return PrintError(line_, why + ": use a later time, or fewer parts", Exit::kWrong);
+    }
     report_ = PlannedAcceptance(plan_);
     report_.set_id(NewRunId());
     report_.set_version(kVersion);
@@ -149,6 +164,12 @@ class Acceptance {
         report_.set_cut_short(kInterruptedText);
         break;
       }
+      if (guard != nullptr) {
+        if (const std::string why = guard->MustStop(around_.clock->Now()); !why.empty()) {
+          report_.set_cut_short(why);
+          break;
+        }
+      }
       const MonotonicNs start = around_.clock->Now();
       whole_ = [this, i, start] { return Standing(i, around_.clock->Now() - start); };
       Say(whole_());
@@ -166,6 +187,8 @@ class Acceptance {
       // What the part measured stands; nothing else begins.
       if (end.interrupted && (!run.complete() || i + 1 < report_.runs_size())) {
         report_.set_cut_short(kInterruptedText);
+      } else if (!end.guarded.empty()) {
+        report_.set_cut_short(end.guarded);
       }
       JudgeAcceptance(report_);
       kept.Update(WriteAcceptRecord(*results, report_));
@@ -179,7 +202,7 @@ class Acceptance {
     JudgeAcceptance(report_);
     kept.Update(results->Restore());
     std::string digest;
-    kept.Update(WriteAcceptFiles(*results, report_, &digest));
+    kept.Update(WriteAcceptFiles(*results, Seal::kReplace, report_, &digest));
     return PrintAcceptance(report_, {path_, digest}, flags_.view, kept, line_);
   }
 
@@ -248,7 +271,7 @@ class Acceptance {
       if (directory.ok()) written.Update(directory->Write(name, text));
       names.push_back(name);
     }
-    if (written.ok()) written.Update(SealResults(*directory, names).status());
+    if (written.ok()) written.Update(SealResults(*directory, Seal::kReplace, names).status());
     if (directory.ok()) run.set_directory(DirectoryOf(run));
     if (written.ok()) return;
     PrintError(line_, written, Exit::kInconclusive);

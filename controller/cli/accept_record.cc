@@ -342,7 +342,7 @@ absl::Status WriteAcceptRecord(const ResultsDirectory& results, const v1::Accept
   return results.Write(kAcceptRecordName, RenderRecord(report));
 }
 
-absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report,
+absl::Status WriteAcceptFiles(const ResultsDirectory& results, Seal seal, const v1::AcceptReport& report,
                               std::string* digest_text) {
   absl::Status first = WriteAcceptRecord(results, report);
   first.Update(results.Write("accept.txt", RenderAcceptText(report)));
@@ -350,10 +350,11 @@ absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptR
   for (const v1::AcceptRun& run : report.runs()) {
     if (!run.directory().empty()) parts.push_back({DirectoryOf(run), EvidenceOf(run)});
   }
-  const absl::StatusOr<DigestState> digest = SealResults(results, {kAcceptRecordName, "accept.txt"}, parts);
+  const absl::StatusOr<DigestState> digest = SealResults(results, seal, {kAcceptRecordName, "accept.txt"}, parts);
   first.Update(SealFailure(digest));
-  if (digest_text != nullptr) *digest_text = DigestText(digest);
-  first.Update(results.Write("accept.html", RenderAcceptPage(report, DigestText(digest))));
+  if (seal == Seal::kReplace) first.Update(ChangedBeforeSeal(digest));
+  *digest_text = DigestText(digest);
+  first.Update(results.Write("accept.html", RenderAcceptPage(report, *digest_text)));
   return first;
 }
 

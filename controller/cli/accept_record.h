@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "controller/cli/command.h"
+#include "controller/journal/digest.h"
 #include "controller/journal/results.h"
 #include "plimsoll/v1/accept_report.pb.h"
 
@@ -48,11 +49,10 @@ struct AcceptView {
 
 // Writes accept.json alone: the record while the acceptance goes on.
 absl::Status WriteAcceptRecord(const ResultsDirectory& results, const v1::AcceptReport& report);
-// Writes accept.json, accept.txt and accept.html, and digest.txt over the first two and what the parts list, unless
-// there is one. Goes on past a failure and returns the first. `digest_text`: gets DigestText; null if the caller does
-// not need it.
-absl::Status WriteAcceptFiles(const ResultsDirectory& results, const v1::AcceptReport& report,
-                              std::string* digest_text = nullptr);
+// Writes accept.json, accept.txt and accept.html, and digest.txt over the first two and what the parts list. Goes on
+// past a failure and returns the first. `digest_text` gets DigestText.
+absl::Status WriteAcceptFiles(const ResultsDirectory& results, Seal seal, const v1::AcceptReport& report,
+                              std::string* digest_text);
 
 // Where the results are, and their digest as people see it; empty: not shown.
 struct AcceptPlace {

@@ -140,7 +140,9 @@ uint64_t DroppedWrites(const RunIndex& index, const WriteFilter& filter) {
 void PrintNotes(const RunIndex& index, const ExportFormat& format, const WriteFilter& filter, uint64_t writes,
                 uint64_t moved, CommandLine& line) {
   const auto note = [&line](const std::string& text) { line.err << "plimsoll: " << SanitizeForTerminal(text) << '\n'; };
-  if (!index.damage().empty()) note(absl::StrCat(index.damage(), "."));
+  if (!index.damage().empty())
+    note(absl::StrCat(index.damage(),
+                      index.damaged() ? "; the export ends there." : "; the export holds what is there."));
   if (const std::string remark = format.remark == nullptr ? "" : format.remark(index, filter); !remark.empty()) {
     note(remark);
   }

@@ -172,8 +172,8 @@ absl::Status ViewFlags::Read() {
 PlanRun ViewFlags::Applied(PlanRun how) const {
   how.interval_ns = interval_ns;
   how.junit = junit;
-  how.text = [this](const v1::Report& report, const std::string& results, const std::vector<std::string>& kept) {
-    return ReportText(report, *this, {.path = results, .digest = DigestOfResults(results)}, kept);
+  how.text = [this](const v1::Report& report, const ReportPlace& place, const std::vector<std::string>& kept) {
+    return ReportText(report, *this, place, kept);
   };
   return how;
 }

@@ -44,7 +44,9 @@ bool SaysHowToWrite(const FieldDescriptor& field) {
       v1::TestPlan::kReadPercentFieldNumber,    v1::TestPlan::kAccessFieldNumber,
       v1::TestPlan::kRepeatFieldNumber,         v1::TestPlan::kKeepFilesFieldNumber,
       v1::TestPlan::kSeedFieldNumber,           v1::TestPlan::kSettleNsFieldNumber,
-      v1::TestPlan::kUntilSteadyNsFieldNumber,
+      v1::TestPlan::kUntilSteadyNsFieldNumber,  v1::TestPlan::kAbortIfFieldNumber,
+      v1::TestPlan::kEndByFieldNumber,          v1::TestPlan::kProtectFieldNumber,
+      v1::TestPlan::kProtectFactorFieldNumber,
   };
   return field.containing_type() == v1::TestPlan::descriptor() && absl::c_linear_search(kFields, field.number());
 }

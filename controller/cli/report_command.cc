@@ -43,7 +43,7 @@ int ReportAcceptance(const ReportFlags& flags, CommandLine& line) {
     digest = DigestText(CheckDigest(flags.directory));
   } else {
     const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
-    written = results.ok() ? WriteAcceptFiles(*results, *report, &digest) : results.status();
+    written = results.ok() ? WriteAcceptFiles(*results, Seal::kKeep, *report, &digest) : results.status();
   }
   return PrintAcceptance(*report, {flags.directory, digest}, view, written, line);
 }
@@ -83,7 +83,7 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
     digest = DigestText(CheckDigest(flags.directory));
   } else if (!is_file) {
     const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(flags.directory);
-    kept = results.ok() ? WriteReportFiles(*results, report, &digest) : results.status();
+    kept = results.ok() ? WriteReportFiles(*results, Seal::kKeep, report, &digest) : results.status();
   }
   line.out << PaintVerdicts(
                   ReportText(report, flags.view, {.path = flags.directory, .is_journal = is_file, .digest = digest}),

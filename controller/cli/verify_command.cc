@@ -14,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/files.h"
 #include "common/protocol.h"
@@ -62,8 +63,13 @@ class Findings {
   }
   // What another check found: left out where it is about a file that is named already.
   void DiffersToo(const std::string& text) {
-    if (!IsNamed(text.substr(0, text.find(' ')))) Differs(text);
+    for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+      if (IsNamed(std::string(word))) return;
+    }
+    Differs(text);
   }
+  // What to know of results that are as they were recorded.
+  void Remark(const std::string& text) { remarks_.push_back(text); }
   void Undecided(const std::string& text) {
     if (!absl::c_linear_search(undecided_, text)) undecided_.push_back(text);
   }
@@ -71,10 +77,12 @@ class Findings {
   bool IsNamed(const std::string& file) const { return named_.contains(file); }
   const std::vector<std::string>& differences() const { return differences_; }
   const std::vector<std::string>& undecided() const { return undecided_; }
+  const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
   std::vector<std::string> differences_;
   std::vector<std::string> undecided_;
+  std::vector<std::string> remarks_;
   std::set<std::string> named_;
 };
 
@@ -112,12 +120,14 @@ bool SameVerdict(const v1::VerdictReport& one, const v1::VerdictReport& other) {
          });
 }
 
-// Holds the report.json of a run, in the directory `part` (empty: none) of the results, against its journal. Returns
-// the verdict that the journal gives; empty: it gives none.
-std::string CheckRunReport(const std::string& directory, const std::string& part, Findings& findings) {
+// Holds the report.json of a run, in the directory `part` (empty: none) of the results, against its journal. `sealed`:
+// the list of files is the one whose digest was given. Returns the verdict that the journal gives; empty: it gives
+// none.
+std::string CheckRunReport(const std::string& directory, const std::string& part, bool sealed, Findings& findings) {
   const std::string prefix = part.empty() ? "" : absl::StrCat(part, "/");
   const fs::path place = fs::path(directory) / part;
-  // What is missing, or a link, is named already.
+  // What was changed, is missing, or a link, is named already: nothing follows from such a journal.
+  if (findings.IsNamed(prefix + kJournalFile) || findings.IsNamed(part)) return "";
   if (!IsRegular(place / kJournalFile) || !IsRegular(place / kReportFile)) return "";
   const absl::StatusOr<v1::Report> derived = DeriveReport((place / kJournalFile).string());
   if (!derived.ok()) {
@@ -136,7 +146,12 @@ std::string CheckRunReport(const std::string& directory, const std::string& part
                                   ", and the journal gives ", verdict));
   } else if (!SameVerdict(recorded->verdict(), derived->verdict())) {
     findings.Differs(absl::StrCat(prefix, kReportFile, " has results of criteria that the journal does not give"));
-  } else if (derived->run().version() == kVersion && !findings.IsNamed(absl::StrCat(prefix, kJournalFile))) {
+  } else if (sealed && !findings.IsNamed(prefix + kReportFile)) {
+    // The digest shows that it is what was recorded.
+    findings.Remark(absl::StrCat(prefix, kReportFile,
+                                 " is not byte for byte what this build makes of the journal; the "
+                                 "verdict and the results of the criteria are the same"));
+  } else if (derived->run().version() == kVersion) {
     // Of another version's report, the verdict alone must be the same.
     findings.DiffersToo(absl::StrCat(prefix, kReportFile, " is not the report that the journal gives"));
   }
@@ -145,11 +160,12 @@ std::string CheckRunReport(const std::string& directory, const std::string& part
 
 // Holds the verdict against what it follows from, in the way of the results' kind. Returns the derived one; empty:
 // there is none.
-std::string CheckVerdict(const std::string& directory, const std::vector<std::string>& listed, Findings& findings) {
-  std::string verdict = CheckRunReport(directory, "", findings);
+std::string CheckVerdict(const std::string& directory, const std::vector<std::string>& listed, bool sealed,
+                         Findings& findings) {
+  std::string verdict = CheckRunReport(directory, "", sealed, findings);
   for (const std::string& name : listed) {
     if (absl::EndsWith(name, absl::StrCat("/", kReportFile))) {
-      CheckRunReport(directory, name.substr(0, name.find('/')), findings);
+      CheckRunReport(directory, name.substr(0, name.find('/')), sealed, findings);
     }
   }
   absl::StatusOr<std::vector<std::string>> seals = std::vector<std::string>();
@@ -215,6 +231,9 @@ int VerifyMain(const VerifyFlags& flags, CommandLine& line) {
           absl::StrCat(kDigestName, " was changed or is of other results: its SHA-256 is not that of --digest"));
     }
   }
+  if (!absl::IsNotFound(state.status()) && !SealFailure(state).ok()) {
+    return PrintError(line, state.status(), Exit::kInconclusive);
+  }
   if (!CheckListed(directory, listed, state.ok(), findings)) {
     return PrintError(line,
                       absl::StrCat(directory, " holds no results: no journal, report.json, accept.json or ab.json"),
@@ -224,17 +243,21 @@ int VerifyMain(const VerifyFlags& flags, CommandLine& line) {
     return PrintError(line,
                       absl::StrCat(directory, ": ", kDigestName,
                                    " is missing: the command was cut off, is of an earlier version, or the file was "
-                                   "removed; `plimsoll report` makes one of the files as they are now"),
+                                   "removed",
+                                   IsThere(fs::path(directory) / kJournalFile) || IsAcceptDirectory(directory)
+                                       ? "; `plimsoll report` makes one of the files as they are now"
+                                       : ""),
                       Exit::kInconclusive);
   }
-  if (!SealFailure(state).ok()) return PrintError(line, state.status(), Exit::kInconclusive);
   if (!state.ok()) findings.Differs(std::string(state.status().message()));
-  const std::string verdict = CheckVerdict(directory, listed, findings);
+  const bool sealed = state.ok() && expected == state->digest;
+  const std::string verdict = CheckVerdict(directory, listed, sealed, findings);
 
   if (state.ok()) {
     if (expected.empty()) line.out << WriteFileSums(state->files);
     line.out << DigestLine(absl::StrCat("sha256:", state->digest)) << std::flush;
   }
+  for (const std::string& text : findings.remarks()) line.out << SanitizeForTerminal(text) << "\n";
   for (const std::string& text : findings.differences()) {
     PrintError(line, absl::StrCat(directory, ": ", text), Exit::kFailed);
   }
@@ -249,8 +272,8 @@ int VerifyMain(const VerifyFlags& flags, CommandLine& line) {
                    : absl::StrCat("INTACT   ", verdict.empty() ? "" : absl::StrCat("verdict ", verdict, ", "),
                                   Counted(listed.size(), "file"), " in "))
            << SanitizeForTerminal(directory) << std::endl;
-  if (!WroteOutput(line)) return static_cast<int>(Exit::kWrong);
-  return static_cast<int>(differences > 0 ? Exit::kFailed : undecided > 0 ? Exit::kInconclusive : Exit::kOk);
+  const Exit code = differences > 0 ? Exit::kFailed : undecided > 0 ? Exit::kInconclusive : Exit::kOk;
+  return static_cast<int>(WroteOutput(line) || code != Exit::kOk ? code : Exit::kWrong);
 }
 
 }  // namespace

@@ -238,9 +238,10 @@ absl::Status RunIndex::Load() {
   PLIMSOLL_RETURN_IF_ERROR(damage.status());
   report_ = analyzer_.Finish();
   if (!damage->empty()) {
-    damage_ = absl::StrCat(*damage, "; the export ends there");
+    damage_ = *damage;
+    damaged_ = true;
   } else if (report_.run().state() == v1::RUN_STATE_CUT_OFF) {
-    damage_ = absl::StrCat(journal_path_, ": ", report_.run().state_reason(), "; the export holds what is there");
+    damage_ = absl::StrCat(journal_path_, ": ", report_.run().state_reason());
   }
   std::sort(writers_.begin(), writers_.end(), [](const IndexedWriter& a, const IndexedWriter& b) {
     return std::tie(a.host, a.qm) < std::tie(b.host, b.qm);

@@ -173,6 +173,8 @@ class RunIndex {
   const std::map<uint32_t, UntracedWrites>& untraced() const { return untraced_; }
   // Why the journal does not hold the whole run, as a sentence; empty: it does.
   const std::string& damage() const { return damage_; }
+  // Whether the journal is damaged there, and not only without its end.
+  bool damaged() const { return damaged_; }
   // Sentences about blocks that are left out because they contradict their frames, and about numbers not known.
   std::vector<std::string> problems() const { return problems_.Sentences(); }
   // Whether a whole frame had to be left out, because the journal does not show how its step began.
@@ -231,6 +233,7 @@ class RunIndex {
   std::vector<IndexedWriter> writers_;
   std::map<uint32_t, UntracedWrites> untraced_;
   std::string damage_;
+  bool damaged_ = false;
   NoteBook problems_;
   bool frames_left_out_ = false;
   bool contradicted_ = false;

@@ -197,14 +197,15 @@ class PlaybackPlanMaker {
     Add(absl::StrCat("  pattern_sha256: ", YamlText(choice_.sha256), "\n"));
     Add(absl::StrCat("  playback: ", by_demand() ? "demand" : "writes", "\n"));
     Add("  # How many times faster than recorded; --load-factor overrides it\n");
-    Add(absl::StrCat("  load_factor: ", choice_.load_factor, "\n"));
+    Add(absl::StrCat("  load_factor: ", FormatTargetRate(choice_.load_factor), "\n"));
     const uint32_t pages = std::max<uint32_t>(kUsualBufferPages, recording_.most_pages());
     Add(absl::StrCat(
         "  # Largest write, in pages of 4 KiB: MQ's default (LogBufferPages), or the largest one recorded, ",
         recording_.most_pages(), "\n"));
     Add(absl::StrCat("  log_buffer_pages: ", pages, "\n"));
     Add("\n# As long as the recording, which begins again when its length, divided by the load factor, is over\n");
-    const int64_t duration_ns = std::max((length_ns_ + kNsPerMs - 1) / kNsPerMs * kNsPerMs, kLeastDurationNs);
+    // Not a moment longer: the recording would begin again.
+    const int64_t duration_ns = std::max(length_ns_ / kNsPerMs * kNsPerMs, kLeastDurationNs);
     Add(absl::StrCat("duration: ", FormatDuration(duration_ns), "\n"));
     Add("# The recording begins with the step: a warm-up would not count its first writes\n");
     Add("warmup: 0s\n");

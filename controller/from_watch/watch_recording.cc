@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/analysis/step_report.h"
 #include "controller/export/write_stream.h"
 #include "controller/from_watch/pattern_entries.h"
 #include "controller/playback/pattern_file.h"
@@ -39,6 +40,9 @@ absl::Status CheckWatchesLog(const v1::Report& report, const std::string& where)
   }
   return absl::OkStatus();
 }
+
+// How a report says that it left a record out (Analyzer).
+constexpr char kLeftOut[] = "Left out: ";
 
 // A sentence as it follows a name and a colon.
 std::string WithoutStop(const std::string& sentence) {
@@ -96,17 +100,18 @@ absl::StatusOr<WatchRecording> WatchRecording::Make(const RunIndex& index, const
         absl::StrCat(where, ": no log write was seen: watch again while the queue manager is under load"));
   }
   recording.AddNotes();
-  const std::string least = FormatCount(kMostPatternEntries);
+  const std::string most = FormatCount(kMostPatternEntries);
   absl::Status counted = absl::ResourceExhaustedError("");
   if (recording.HasAllWrites()) {
     counted = recording.Count();
     if (absl::IsResourceExhausted(counted)) {
-      recording.UseSeconds(absl::StrCat("the watch has more than ", least, " writes, the most of a pattern file"));
+      recording.UseSeconds(absl::StrCat("the watch has more than ", most,
+                                        " writes and long pauses together, the most of a pattern file"));
     }
   }
   if (recording.per_second_) counted = recording.Count();
   if (absl::IsResourceExhausted(counted)) {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": even by second the watch has more than ", least,
+    return absl::InvalidArgumentError(absl::StrCat(where, ": even by second the watch has more than ", most,
                                                    " entries, the most of a pattern file: watch for a shorter time, or "
                                                    "fewer queue managers at once"));
   }
@@ -128,6 +133,11 @@ void WatchRecording::FindWriters() {
     if (scope.kind() != v1::SCOPE_KIND_QM) continue;
     const auto host = hosts.find(scope.host());
     const auto place = host == hosts.end() ? places.end() : places.find({host->second->number(), scope.qm()});
+    if (scope.latency().count() == 0 && scope.has_data_until_reason()) {
+      notes_.push_back(absl::StrCat("no log write of ", scope.host(), "/", scope.queue_manager(),
+                                    " is known: ", WithoutStop(scope.data_until_reason()), "; it is left out"));
+      continue;
+    }
     if (scope.latency().count() == 0 || place == places.end()) {
       idle.push_back(absl::StrCat(scope.host(), "/", scope.queue_manager()));
       continue;
@@ -160,6 +170,11 @@ void WatchRecording::AddNotes() {
     notes_.push_back(absl::StrCat(
         "the watch did not reach its end",
         report.run().state_reason().empty() ? "" : absl::StrCat(": ", WithoutStop(report.run().state_reason()))));
+  }
+  for (const std::string& reason : report.verdict().reasons()) {
+    if (reason.starts_with(kLeftOut)) {
+      notes_.push_back(absl::StrCat("a part of the watch could not be used: ", WithoutStop(reason)));
+    }
   }
   for (const RecordedWriter& writer : writers_) {
     if (!writer.figures->has_data_until_reason()) continue;
@@ -235,6 +250,12 @@ absl::Status WatchRecording::Count() {
     stream.set_paged_bytes(sums.paged_bytes());
     stream.set_length_ns(length_ns);
     stream.set_per_second(per_second_);
+    const uint64_t measured = writers_[static_cast<size_t>(i)].figures->latency().count();
+    if (per_second_ && sums.writes() < measured) {
+      notes_.push_back(absl::StrCat(NameOf(static_cast<uint32_t>(i)), ": ", FormatCount(measured - sums.writes()),
+                                    " of ", FormatCount(measured),
+                                    " writes are not in the report's seconds, and are missing"));
+    }
   }
   return absl::OkStatus();
 }
@@ -281,7 +302,8 @@ absl::Status WatchRecording::ForEachSecond(uint32_t stream, const Visit& visit, 
   const v1::SeriesReport* const series = writers_[stream].series;
   if (series == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat(NameOf(stream), ": the journal does not have its writes by second: watch again"));
+        absl::StrCat(NameOf(stream), ": the watch is too long for writes by second, of which a report has at most ",
+                     FormatCount(kSeriesRows), ": watch for a shorter time, or fewer queue managers at once"));
   }
   PatternEntries entries([&](const PatternEntry& entry) { return visit(stream, entry); });
   PLIMSOLL_RETURN_IF_ERROR(ForEachRow(*series, [&](const SecondOfWrites& second) {

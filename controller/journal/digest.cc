@@ -1,6 +1,7 @@
 #include "controller/journal/digest.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -51,9 +52,13 @@ bool IsSum(const std::string& text) {
          absl::c_all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-absl::StatusOr<std::string> SumBelow(int directory, const std::string& name) {
+absl::StatusOr<UniqueFd> OpenListed(int directory, const std::string& name) {
   const auto [part, file] = SplitName(name);
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenBelow(directory, part, file));
+  return OpenBelow(directory, part, file);
+}
+
+absl::StatusOr<std::string> SumBelow(int directory, const std::string& name) {
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenListed(directory, name));
   return Sha256OfRest(fd.get(), name);
 }
 
@@ -94,14 +99,36 @@ absl::StatusOr<DigestState> CheckIn(int directory) {
   return state;
 }
 
+// So that what was written survives the loss of power.
+absl::Status Sync(const UniqueFd& fd, const std::string& name) {
+  // A file system that has no fsync keeps things as it does.
+  if (fsync(fd.get()) == 0 || errno == EINVAL || errno == EROFS) return absl::OkStatus();
+  return PosixError("fsync", name, errno);
+}
+
+absl::Status SyncDirectory(int directory) {
+  const UniqueFd fd(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return PosixError("open", kDigestName, errno);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd list, OpenBelow(directory, "", kDigestName));
+  PLIMSOLL_RETURN_IF_ERROR(Sync(list, kDigestName));
+  return Sync(fd, "the directory of the results");
+}
+
+// Adds the file, which is on the disk then.
+absl::Status AddFile(int directory, const std::string& name, std::vector<FileSum>& files) {
+  const absl::StatusOr<UniqueFd> fd = OpenListed(directory, name);
+  PLIMSOLL_RETURN_IF_ERROR(fd.status());
+  PLIMSOLL_RETURN_IF_ERROR(Sync(*fd, name));
+  PLIMSOLL_ASSIGN_OR_RETURN(std::string sum, Sha256OfRest(fd->get(), name));
+  files.push_back({name, std::move(sum)});
+  return absl::OkStatus();
+}
+
 // Adds what the part lists.
 absl::Status AddPart(int directory, const ResultsPart& part, std::vector<FileSum>& files) {
   const absl::StatusOr<std::string> text = ReadList(directory, part.directory);
   if (absl::IsNotFound(text.status())) {
-    const std::string name = absl::StrCat(part.directory, "/", part.evidence);
-    PLIMSOLL_ASSIGN_OR_RETURN(std::string sum, SumBelow(directory, name));
-    files.push_back({name, std::move(sum)});
-    return absl::OkStatus();
+    return AddFile(directory, absl::StrCat(part.directory, "/", part.evidence), files);
   }
   PLIMSOLL_RETURN_IF_ERROR(text.status());
   const absl::StatusOr<std::vector<FileSum>> listed = ReadFileSums(*text);
@@ -150,23 +177,26 @@ absl::StatusOr<DigestState> CheckDigest(const std::string& directory) {
   return CheckIn(fd.get());
 }
 
-absl::StatusOr<DigestState> SealResults(const ResultsDirectory& results, const std::vector<std::string>& names,
-                                        const std::vector<ResultsPart>& parts) {
-  if (absl::StatusOr<DigestState> there = CheckIn(results.descriptor()); !absl::IsNotFound(there.status())) {
-    return there;
+absl::StatusOr<DigestState> SealResults(const ResultsDirectory& results, Seal seal,
+                                        const std::vector<std::string>& names, const std::vector<ResultsPart>& parts) {
+  const int directory = results.descriptor();
+  if (seal == Seal::kKeep) {
+    if (absl::StatusOr<DigestState> there = CheckIn(directory); !absl::IsNotFound(there.status())) return there;
   }
+  std::vector<FileSum> files;
+  absl::Status added;
+  for (const std::string& name : names) added.Update(AddFile(directory, name, files));
+  for (const ResultsPart& part : parts) added.Update(AddPart(directory, part, files));
+  // Where a command's own file is missing, its digest says so.
+  if (absl::IsNotFound(added) && seal == Seal::kReplace) added = absl::FailedPreconditionError(added.message());
+  PLIMSOLL_RETURN_IF_ERROR(added);
+  const std::string text = WriteFileSums(files);
   DigestState state;
-  for (const std::string& name : names) {
-    PLIMSOLL_ASSIGN_OR_RETURN(std::string sum, SumBelow(results.descriptor(), name));
-    state.files.push_back({name, std::move(sum)});
-  }
-  for (const ResultsPart& part : parts) {
-    PLIMSOLL_RETURN_IF_ERROR(AddPart(results.descriptor(), part, state.files));
-  }
-  const std::string text = WriteFileSums(state.files);
-  PLIMSOLL_RETURN_IF_ERROR(ReadFileSums(text).status());
+  PLIMSOLL_ASSIGN_OR_RETURN(state.files, ReadFileSums(text));
   PLIMSOLL_RETURN_IF_ERROR(results.Write(kDigestName, text));
-  std::ranges::sort(state.files, {}, &FileSum::name);
+  PLIMSOLL_RETURN_IF_ERROR(SyncDirectory(directory));
+  // The sums of parts are those of their lists, not yet of their files.
+  if (!parts.empty()) return CheckIn(directory);
   for (const FileSum& file : state.files) state.listed.push_back(file.name);
   state.digest = Sha256(text);
   return state;
@@ -176,16 +206,15 @@ absl::Status SealFailure(const absl::StatusOr<DigestState>& sealed) {
   return IsDifference(sealed.status()) ? absl::OkStatus() : sealed.status();
 }
 
-std::string DigestOfResults(const std::string& directory) {
-  const absl::StatusOr<UniqueFd> fd = OpenResults(directory);
-  if (!fd.ok()) return "";
-  const absl::StatusOr<std::string> text = ReadList(fd->get());
-  return text.ok() ? absl::StrCat(kPrefix, Sha256(*text)) : "";
+absl::Status ChangedBeforeSeal(const absl::StatusOr<DigestState>& sealed) {
+  if (!sealed.ok() || sealed->differences.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(sealed->differences.front());
 }
 
 std::string DigestText(const absl::StatusOr<DigestState>& state) {
   if (absl::IsNotFound(state.status()) || !SealFailure(state).ok()) return "";
-  if (state.ok() && state->intact()) return absl::StrCat(kPrefix, state->digest);
+  if (!state.ok()) return absl::StrCat("none: ", state.status().message());
+  if (state->intact()) return absl::StrCat(kPrefix, state->digest);
   return absl::StrCat("none: files differ from ", kDigestName, " (plimsoll verify names them)");
 }
 

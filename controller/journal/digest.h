@@ -1,7 +1,7 @@
 // The digest of a result directory: one SHA-256 over the files that its verdict follows from and is shown in, for a
 // change ticket (docs/evidence.md).
 //
-// `digest.txt` lists these files as sha256sum prints them, sorted by name. It is written once, when the command ends,
+// `digest.txt` lists these files as sha256sum prints them, sorted by name. It is written when the command ends,
 // and its own SHA-256 is the digest: `sha256sum -c digest.txt` and `sha256sum digest.txt` check the same without this
 // program. The list shows which file was changed. The digest, kept where the files cannot be reached, shows that the
 // list was not changed with them.
@@ -60,22 +60,26 @@ struct ResultsPart {
   std::string evidence;
 };
 
+// What becomes of a digest.txt that is there. The command that makes the results replaces it: `plimsoll report` may
+// have sealed what there was until then. `plimsoll report` itself leaves it as it is.
+enum class Seal { kReplace, kKeep };
+
 // Writes digest.txt over the files `names` of the results, and over those that the parts list in their own digest.txt,
 // with the sums that they have there, so that a change made since shows. A part without a list was cut off, or is of an
-// earlier version: its evidence is listed. Where there is a digest.txt, it stays. Returns what CheckDigest finds.
-// NOT_FOUND where one of the files is missing; nothing is written then.
-absl::StatusOr<DigestState> SealResults(const ResultsDirectory& results, const std::vector<std::string>& names,
+// earlier version: its evidence is listed. Files and list are on the disk when it returns what CheckDigest then finds.
+// Where one of the files is missing, nothing is written: FAILED_PRECONDITION, or to be kept NOT_FOUND.
+absl::StatusOr<DigestState> SealResults(const ResultsDirectory& results, Seal seal,
+                                        const std::vector<std::string>& names,
                                         const std::vector<ResultsPart>& parts = {});
 
 // Why SealResults could not read or write; OK where it could, also where it found files missing or another list, which
 // is for `plimsoll verify` to name.
 absl::Status SealFailure(const absl::StatusOr<DigestState>& sealed);
 
-// "sha256:..." of the digest.txt of a directory whose command has just ended; empty where there is none.
-std::string DigestOfResults(const std::string& directory);
+// FAILED_PRECONDITION with the first difference, where files of parts were changed before the whole was sealed.
+absl::Status ChangedBeforeSeal(const absl::StatusOr<DigestState>& sealed);
 
-// What is shown of the digest: "sha256:...", or where files differ from the list, that they do; empty where there is no
-// list.
+// What is shown of the digest: "sha256:...", or why there is none; empty where there is no list.
 std::string DigestText(const absl::StatusOr<DigestState>& state);
 
 }  // namespace plimsoll

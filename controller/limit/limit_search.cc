@@ -174,7 +174,10 @@ std::optional<LimitSearch::Contradiction> LimitSearch::contradiction() const {
       if (!IsOnCurve(exceeds) || !fails(j)) continue;
       // What a short step carries need not last for --hold.
       const bool longer = exceeds.purpose == v1::STEP_PURPOSE_HOLD && meets.purpose != v1::STEP_PURPOSE_HOLD;
-      if (longer || (exceeds.load > meets.load && !SameLoad(exceeds.load, meets.load))) continue;
+      // Nor is a part of a recording that the other step did not reach the storage's change.
+      const bool played_more = over_load_factor() && exceeds.load * static_cast<double>(exceeds.duration_ns) >
+                                                         meets.load * static_cast<double>(meets.duration_ns);
+      if (longer || played_more || (exceeds.load > meets.load && !SameLoad(exceeds.load, meets.load))) continue;
       const Contradiction pair{std::min(i, j), std::max(i, j)};
       if (!nearest || pair.second - pair.first < nearest->second - nearest->first) nearest = pair;
     }

@@ -8,6 +8,7 @@
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/criteria/criteria.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
@@ -61,9 +62,23 @@ std::vector<PlanProblem> SourceProblems(const v1::TestPlan& plan) {
 }
 
 // What would judge writes that are issued as they were recorded.
+// Whether the criterion is about commits. True if it cannot be read: CheckCriteria has named it.
+bool MayBeOnCommits(const std::string& text) {
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  return !criterion.ok() || criterion->operation == kCommitName;
+}
+
 std::vector<PlanProblem> JudgingProblems(const v1::TestPlan& plan) {
   std::vector<PlanProblem> problems;
-  if (!PlaysWritesAsRecorded(plan)) return problems;
+  if (!PlaysWritesAsRecorded(plan)) {
+    if (PlaysPattern(plan) && !plan.criteria().empty() && !std::ranges::any_of(plan.criteria(), MayBeOnCommits)) {
+      problems.emplace_back(
+          PlanKey("criteria"),
+          ": a run that plays a recording needs one about commits, such as commit_p99<10ms: where the storage falls "
+          "behind, commits wait, and the writes only become larger");
+    }
+    return problems;
+  }
   const PlanKey playback("group_commit.playback", "--playback writes (group_commit.playback)");
   const auto add = [&](const PlanKey& key) {
     problems.emplace_back(key, " and ", playback, " are both given: the recorded writes are ", kNotWhatMqIssues,

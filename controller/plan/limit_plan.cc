@@ -61,12 +61,6 @@ v1::LogStep FirstProbe(const v1::TestPlan& plan) {
   return step;
 }
 
-// Whether the criterion is about commits. True if it cannot be read: CheckCriteria has named it.
-bool MayBeOnCommits(const std::string& text) {
-  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
-  return !criterion.ok() || criterion->operation == kCommitName;
-}
-
 std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
   std::vector<PlanProblem> problems;
   if (HasPlacement(plan)) return problems;  // which refuses it
@@ -88,12 +82,6 @@ std::vector<PlanProblem> LimitPlanProblems(const v1::TestPlan& plan) {
           ": how far chance moves a weighted average is not known, so that no load could be shown to meet it; use avg "
           "or a percentile");
     }
-  }
-  if (plan.limit().over() == v1::LIMIT_OVER_LOAD_FACTOR && !plan.criteria().empty() &&
-      !std::ranges::any_of(plan.criteria(), MayBeOnCommits)) {
-    add(criteria,
-        ": a search over the load factor needs one about commits, such as commit_p99<10ms: where the storage "
-        "falls behind, commits wait, and the writes only become larger");
   }
   if (plan.block_size_bytes_size() > 1) {
     add(PlanKey("block_size"), ": a search takes one block size; run one for each");

@@ -12,7 +12,9 @@
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/criteria/abort_condition.h"
 #include "controller/criteria/criteria.h"
+#include "controller/criteria/end_time.h"
 #include "controller/plan/criteria_check.h"
 #include "controller/plan/files_plan.h"
 #include "controller/plan/group_commit_plan.h"
@@ -25,6 +27,7 @@
 #include "controller/plan/sweep.h"
 #include "controller/report/run_kind.h"
 #include "controller/report/swept_load.h"
+#include "controller/report/watched.h"
 
 namespace plimsoll {
 namespace {
@@ -38,6 +41,7 @@ constexpr uint64_t kExtentUnitBytes = 4096;
 // Least length of a round until a step is steady: five shorter ones show nothing of a storage.
 constexpr int64_t kLeastRoundNs = kNsPerSecond;
 constexpr int kMaxCriteria = 1000;
+constexpr int kMaxConditions = 100;
 // More need not be found to report 20 of them.
 constexpr size_t kMostProblems = 1000;
 constexpr int64_t kHourNs = 3600 * kNsPerSecond;
@@ -57,6 +61,7 @@ class Checker {
     for (const PlanProblem& problem : SweepProblems(plan_)) Add(problem);
     CheckMix();
     CheckAccess();
+    CheckGuard();
     for (const PlanProblem& problem : FilesProblems(plan_)) Add(problem);
     for (const PlanProblem& problem : MqLogProblems(plan_)) Add(problem);
     for (const PlanProblem& problem : GroupCommitProblems(plan_)) Add(problem);
@@ -251,6 +256,52 @@ class Checker {
     const auto& shares = mix->size_mix();
     const bool same = std::ranges::equal(plan_.block_size_bytes(), shares, {}, {}, &v1::SizeShare::block_size_bytes);
     if (!same) Add(PlanKey("block_size"), " and ", name, " are both given: the mix names its sizes itself");
+  }
+
+  void CheckGuard() {
+    const RunKindFacts& kind = FactsOf(RunKindOf(plan_));
+    if (kind.kind == RunKind::kHa || kind.kind == RunKind::kWatch) {
+      for (const auto& [given, key] :
+           {std::pair(!plan_.abort_if().empty(), "abort_if"), std::pair(plan_.has_end_by(), "end_by"),
+            std::pair(plan_.has_protect(), "protect")}) {
+        if (given) return Add(PlanKey(key), ": ", kind.noun, " takes none; leave it out");
+      }
+      return;
+    }
+    if (plan_.has_protect_factor() && !plan_.has_protect()) {
+      return Add(PlanKey("protect_factor"), " needs ", PlanKey("protect"), ": name a queue manager, or leave it out");
+    }
+    if (plan_.has_protect()) CheckProtect();
+    if (plan_.abort_if_size() > kMaxConditions) {
+      return Add(PlanKey("abort_if"), ": ", plan_.abort_if_size(), " conditions; a run has at most ", kMaxConditions);
+    }
+    for (const std::string& text : plan_.abort_if()) {
+      const absl::StatusOr<AbortCondition> condition = ParseAbortCondition(text);
+      if (!condition.ok()) Add(PlanKey("abort_if"), ": ", std::string(condition.status().message()));
+    }
+    if (!plan_.has_end_by()) return;
+    // Whether it is over is asked when the run begins.
+    const absl::StatusOr<WallNs> end = ParseEndTime(plan_.end_by(), WallNs{0});
+    if (!end.ok()) Add(PlanKey("end_by"), ": ", std::string(end.status().message()));
+  }
+
+  void CheckProtect() {
+    const auto [host, qm, log_dir] = ProtectedLogOf(plan_.protect());
+    if (qm.empty() && log_dir.size() < 2)
+      return Add(PlanKey("protect"), ": ", Quoted(plan_.protect()), " names no queue manager, as QM1 or node1/QM1 do");
+    if (host.empty() || plan_.hosts().empty()) {
+      if (!host.empty())
+        Add(PlanKey("protect"), ": ", Quoted(host),
+            " is not a host of the plan, which runs on this machine: leave it out");
+      return;
+    }
+    const absl::StatusOr<std::vector<std::string>> addresses = ParseHostList(host);
+    const bool known =
+        addresses.ok() && addresses->size() == 1 && std::ranges::any_of(plan_.hosts(), [&](const v1::HostSpec& each) {
+          return each.address() == addresses->front();
+        });
+    if (!known)
+      Add(PlanKey("protect"), ": ", Quoted(host), " is not a host of the plan: name one of them, or none for all");
   }
 
   // Reads and random order are for runs, and for searches.

@@ -172,7 +172,8 @@ void AddConfidence(const v1::Report& report, const std::vector<const v1::LimitPo
   if (averages) {
     lines.emplace_back("Averages, where they are largest, with their confidence interval, in ms");
   } else {
-    std::string operations = absl::StrCat(AnyOperation(report.plan().read_percent()), "s");
+    std::string operations =
+        IsOfCommits(report) ? "commits" : absl::StrCat(AnyOperation(report.plan().read_percent()), "s");
     operations[0] = absl::ascii_toupper(static_cast<unsigned char>(operations[0]));
     lines.push_back(absl::StrCat(operations, " beyond a criterion's limit, where most are, with their confidence"));
     lines.emplace_back("interval, in percent");

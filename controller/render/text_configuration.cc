@@ -21,6 +21,7 @@
 #include "controller/report/main_operation.h"
 #include "controller/report/playback.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/watched.h"
 
 namespace plimsoll {
 namespace {
@@ -194,6 +195,42 @@ std::string QueueManagers(const v1::Report& report) {
   });
 }
 
+// "192 MiB written to prepare; 12 files removed on 4 hosts, nothing left"; empty: no host has reported it.
+std::string CleanUpText(const v1::Report& report) {
+  uint64_t hosts = 0;
+  uint64_t removed = 0;
+  uint64_t prepared_bytes = 0;
+  std::vector<std::string> left;
+  std::vector<std::string> unknown;
+  for (const v1::HostReport& host : report.hosts()) {
+    prepared_bytes += host.mount().prepared_bytes();
+    if (!host.has_clean_up()) {
+      unknown.push_back(host.label());
+      continue;
+    }
+    ++hosts;
+    removed += host.clean_up().removed_files();
+    if (!host.clean_up().left_behind().empty()) left.push_back(host.label());
+  }
+  if (hosts == 0 || report.plan().has_watch()) return "";
+  const auto names = [](std::vector<std::string> labels) {
+    constexpr size_t kMostNamed = 4;
+    const size_t more = labels.size() - std::min(labels.size(), kMostNamed);
+    labels.resize(labels.size() - more);
+    return absl::StrCat(absl::StrJoin(labels, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
+  };
+  const bool kept = report.plan().keep_files() || report.plan().workload().create();
+  return absl::StrCat(
+      FormatSizeForPeople(prepared_bytes), " written to prepare; ", FormatCount(removed),
+      removed == 1 ? " file" : " files", " removed on ", hosts == 1 ? "1 host" : FormatCount(hosts) + " hosts",
+      !left.empty() ? absl::StrCat(", not all on ", names(left), " (see the notes)")
+      : kept        ? ", the others kept as asked"
+                    : ", nothing left",
+      unknown.empty()
+          ? ""
+          : absl::StrCat("; not known of ", names(unknown), ": the agents there remove their files by themselves"));
+}
+
 // "60 per QM, 2 KiB messages, 38us between commits on average (simulated); TripleWrite, 512 buffer pages"
 std::string ClientsText(const v1::TestPlan& plan) {
   const v1::GroupCommit& commits = plan.group_commit();
@@ -307,6 +344,13 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
     rows.push_back(
         {"If a host is lost", "--on-host-loss", goes_on ? "continue with the others" : "abort: stop the others"});
   }
+  rows.push_back({"Ends early if", "--abort-if", absl::StrJoin(plan.abort_if(), ", or ")});
+  rows.push_back({"Ends by", "--end-by", plan.end_by()});
+  if (plan.has_protect()) {
+    rows.push_back({"Protects", "--protect",
+                    absl::StrCat(plan.protect(), ": the run ends if its log writes take ",
+                                 FormatTargetRate(ProtectFactor(plan)), " times as long as before it")});
+  }
   if (plan.has_mq_log()) rows.push_back({"MQ's log", "", plan.mq_log().source(), Text::kNone});
   rows.push_back({"Criteria", "--require", absl::StrJoin(plan.criteria(), ", "), Text::kNone});
   if (steps) {
@@ -321,6 +365,7 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
     const bool shown = plan.has_block_size_mix() || plan.has_group_commit() || random || mixed;
     rows.push_back({"Seed", "--seed", absl::StrCat(plan.seed()), shown ? Text::kRow : Text::kNone});
   }
+  rows.push_back({"Cleaned up", "", CleanUpText(report)});
   std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });
   return rows;
 }

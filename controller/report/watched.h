@@ -43,4 +43,25 @@ inline std::string CallsText(const std::string& call) {
   return absl::StrCat(call, " calls");
 }
 
+// With `protect`: how many times as long as before the run the log writes may take.
+inline double ProtectFactor(const v1::TestPlan& plan) {
+  constexpr double kUsual = 2;
+  return plan.has_protect_factor() ? plan.protect_factor() : kUsual;
+}
+
+// What `protect` names: a log directory, the same on all hosts; or a queue manager, of one host or of all.
+struct ProtectedLog {
+  // Empty: all hosts.
+  std::string host;
+  // Empty: it is a directory, or the text names none.
+  std::string queue_manager;
+  std::string log_dir;
+};
+inline ProtectedLog ProtectedLogOf(const std::string& text) {
+  if (text.starts_with('/')) return {"", "", text};
+  const size_t slash = text.rfind('/');
+  if (slash == std::string::npos) return {"", text, ""};
+  return {text.substr(0, slash), text.substr(slash + 1), ""};
+}
+
 }  // namespace plimsoll

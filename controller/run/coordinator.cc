@@ -41,7 +41,8 @@ Coordinator::Coordinator(Options options)
                     .driver = &driver_,
                     .plans = options_.host_plans,
                     .workloads = WorkloadsOf(options_.host_plans),
-                    .pattern = options_.pattern}),
+                    .pattern = options_.pattern,
+                    .must_stop = [this] { return StoppedByGuard(); }}),
       parts_(fleet_.size()) {}
 
 bool Coordinator::All(const std::function<bool(const Host&)>& condition) const {
@@ -77,7 +78,11 @@ std::optional<Failure> Coordinator::Run() {
   std::string cut_short;
   bool measured = false;
   for (uint32_t step = 0; !failure.has_value() && !left() && HasStep(step); ++step) {
-    failure = RunStep(step);
+    if (const std::string why = MayNotBegin(step); !why.empty()) {
+      failure = Failure{Exit::kInconclusive, {absl::StrCat("step ", step + 1, " was not begun: ", why)}};
+    } else {
+      failure = RunStep(step);
+    }
     if (failure.has_value() && measured) {
       // What earlier steps measured is worth its report.
       cut_short = failure->lines.front();
@@ -98,6 +103,9 @@ std::optional<Failure> Coordinator::Run() {
     AwaitProbes(1, options_.plan.hang_limit_ns(), [this] { return !MustStop().empty(); });
   }
   ReleaseAll();
+  if (options_.guard != nullptr) {
+    for (const std::string& note : options_.guard->Notes(clock_.Now())) log_.Note(note);
+  }
   AppendRunEnd(cut_short, fleet_, log_);
   return failure;
 }
@@ -111,6 +119,7 @@ void Coordinator::Settle() {
 
 std::string Coordinator::MustStop() const {
   if (driver_.interrupted()) return "interrupted";
+  if (std::string why = StoppedByGuard(); !why.empty()) return why;
   if (!trouble_) return "";
   const bool any_left = !All([](const Host& host) { return host.lost() || host.fault.has_value(); });
   if (!any_left) return "no host remains";
@@ -553,8 +562,10 @@ void Coordinator::OnClosed(Host& host, const absl::Status& status) {
   if (host.phase == Host::Phase::kReleasing) {
     // An agent that was still preparing ends its session as cancelled; it has cleaned up all the same.
     if (!host.released.has_value() && !status.ok()) {
-      log_.Note(absl::StrCat(host.label, ": the session ended before the agent reported that its files are removed (",
-                             std::string(status.message()), "); it removes them on its own"));
+      const bool watches = options_.plan.has_watch();
+      log_.Note(absl::StrCat(host.label, ": the session ended before the agent reported that ",
+                             watches ? "it had detached (" : "its files are removed (", std::string(status.message()),
+                             watches ? "); it detaches on its own" : "); it removes them on its own"));
     }
     host.phase = Host::Phase::kGone;
     return;

@@ -16,6 +16,7 @@
 #include "controller/live/live_feed.h"
 #include "controller/live/run_log.h"
 #include "controller/run/preparation.h"
+#include "controller/run/run_guard.h"
 #include "controller/run/session_driver.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -48,6 +49,8 @@ class Coordinator final : private SessionCourse {
     std::string beside_key;
     // The recording that the host_plans' writers play; without `read` if they play none.
     PatternSource pattern;
+    // Ends the run early, or keeps a step from beginning; an observer of `feed`. Null: nothing does.
+    RunGuard* guard = nullptr;
     // Sentences for readers of the run, which the journal has from its beginning.
     std::vector<std::string> notes;
     Fleet* fleet = nullptr;
@@ -115,6 +118,13 @@ class Coordinator final : private SessionCourse {
   bool AwaitTurn(uint32_t step);
   // The step with this number, where the run has it: one of the list, or one that is added now.
   bool HasStep(uint32_t step);
+  // Why the guard keeps the step from beginning; empty: it does not.
+  std::string MayNotBegin(uint32_t step) const {
+    if (options_.guard == nullptr) return "";
+    return options_.guard->MayNotBegin(steps_[step].duration_ns() + steps_[step].warmup_ns(), clock_.Now());
+  }
+  // Why the guard ends the run; empty: it does not.
+  std::string StoppedByGuard() const { return options_.guard == nullptr ? "" : options_.guard->MustStop(clock_.Now()); }
   // Gives the step to every ready host, and waits until each has taken it. A host that refuses it is lost.
   void AddStep(uint32_t step);
   // One step, from the probes to the last StepDone. A failure where it could not be started.

@@ -553,7 +553,8 @@ void Preparation::OnPlaced(Host& host, v1::Placed& placed) {
 
 void Preparation::Await(Host::Phase phase) {
   options_.driver->PumpUntil([this, phase] {
-    return options_.driver->interrupted() || All([phase](const Host& host) { return host.phase == phase; }) ||
+    return options_.driver->interrupted() || !MustStop().empty() ||
+           All([phase](const Host& host) { return host.phase == phase; }) ||
            !All([](const Host& host) { return !host.lost() && !host.fault.has_value(); });
   });
 }
@@ -572,6 +573,9 @@ void Preparation::LookAll() {
 std::optional<Failure> Preparation::FailureSoFar() const {
   if (options_.driver->interrupted()) {
     return Failure{Exit::kInconclusive, {"interrupted while preparing: nothing was measured"}};
+  }
+  if (const std::string why = MustStop(); !why.empty()) {
+    return Failure{Exit::kInconclusive, {absl::StrCat("ended while preparing: ", why, ": nothing was measured")}};
   }
   Failure failure{Exit::kWrong, {}};
   for (const auto& host : fleet_.hosts()) {

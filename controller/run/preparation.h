@@ -103,6 +103,9 @@ class Preparation {
     std::vector<v1::HostPlan> plans;         // by host
     std::vector<v1::LogWorkload> workloads;  // what each host fills
     PatternSource pattern = {};
+    // Why preparing must end, beside an interrupt and the hosts' failures; an empty text: it need not. Empty: nothing
+    // else ends it.
+    std::function<std::string()> must_stop = {};
   };
 
   explicit Preparation(Options options) : options_(std::move(options)), fleet_(*options_.fleet) {}
@@ -119,6 +122,7 @@ class Preparation {
   void Await(Host::Phase phase);
   // Each host looks for the directories of the others, which all are made.
   void LookAll();
+  std::string MustStop() const { return options_.must_stop ? options_.must_stop() : ""; }
   std::optional<Failure> FailureSoFar() const;
 
   const Options options_;

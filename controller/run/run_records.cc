@@ -57,9 +57,13 @@ void AppendRunEnd(const std::string& cut_short, Fleet& fleet, RunLog& log) {
   v1::RunEnd& end = *record.mutable_run_end();
   end.set_cut_short(cut_short);
   for (const auto& host : fleet.hosts()) {
-    if (host->released.has_value() && !host->released->left_behind().empty()) {
-      end.add_left_behind(absl::StrCat(host->label, ": ", host->released->left_behind()));
-    }
+    if (!host->released.has_value()) continue;
+    v1::HostReleased& released = *end.add_released();
+    released.set_host(static_cast<uint32_t>(host->index));
+    released.set_removed_files(host->released->removed_files());
+    released.set_left_behind(host->released->left_behind());
+    if (released.left_behind().empty()) continue;
+    end.add_left_behind(absl::StrCat(host->label, ": ", released.left_behind()));
   }
   log.Append(std::move(record));
   log.Flush();

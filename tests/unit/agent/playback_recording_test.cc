@@ -91,6 +91,24 @@ TEST(PlaybackRecording, AGapInTheRecordingIsNoStallAndALongWriteIsOne) {
   EXPECT_EQ(stalls(30 * kNsPerMs), 13);
 }
 
+TEST(PlaybackRecording, CommitsThatWaitAtTheEndAreReportedWithTheirAges) {
+  // One each millisecond; the write of the last one of the first 1.2 s hangs beyond the end.
+  const std::vector<PatternEntry> entries = {{100 * kNsPerMs, 1, 100}};
+  const v1::HostPlan plan = PlaybackPlan(v1::PLAYBACK_MODE_DEMAND, 1, entries.size(), 100 * kNsPerMs);
+  constexpr size_t kHangingCall = 1'199;
+  const RecordedStep run(SetUpPlayback(plan, entries),
+                         [](size_t call) { return call == kHangingCall ? 5 * kNsPerSecond : 100 * kNsPerUs; });
+  ASSERT_EQ(run.calls.size(), kHangingCall + 1);
+  const v1::WriterTotals& commits = run.done.writers(1);
+  EXPECT_EQ(commits.writes(), kHangingCall + 1);
+  // At 1.201 s, 1.202 s and so on, before the end at 1.3 s.
+  EXPECT_EQ(commits.not_issued(), 99U);
+  EXPECT_EQ(commits.not_issued_age().count(), 99U);
+  EXPECT_EQ(commits.not_issued_age().max_ns(), 99U * kNsPerMs);
+  EXPECT_EQ(commits.not_issued_age().min_ns(), 1U * kNsPerMs);
+  EXPECT_EQ(run.done.writers(0).not_issued(), 0U) << "of the writes none was due";
+}
+
 TEST(PlaybackSetup, BuffersHoldTheLogBufferByDemandAndTheLargestRecordedWriteOneByOne) {
   const auto largest = [](v1::PlaybackMode mode, uint16_t pages, uint64_t file_size_bytes) {
     v1::HostPlan plan = PlaybackPlan(mode, 1, 1, kNsPerSecond);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,10 +21,14 @@
 
 namespace plimsoll::tests {
 
-// What one queue manager's writer and recorder report of a step in which each write takes 200 us. `recording`: the
-// writes that it plays; empty: it has clients.
+// How long the write with this number, from 0, takes.
+using LatencyOfCall = std::function<int64_t(size_t call)>;
+inline const LatencyOfCall kUsualLatency = [](size_t) { return int64_t{200'000}; };
+
+// What one queue manager's writer and recorder report of a step. `recording`: the writes that it plays; empty: it has
+// clients.
 struct SimulatedStep {
-  SimulatedStep(v1::HostPlan plan, int64_t start_ns, const LoadPattern& recording) {
+  SimulatedStep(v1::HostPlan plan, int64_t start_ns, const LoadPattern& recording, const LatencyOfCall& latency) {
     const bool plays = !recording.entries.empty();
     if (plays) {
       v1::PatternParts& parts = *plan.mutable_log()->mutable_pattern();
@@ -42,7 +47,7 @@ struct SimulatedStep {
     }
     const WriteLoopParams loop = setup->LoopOf(0, start_ns, 1);
     FakeWriter writer(FakeWriter::MakeSource(setup->FilesOf(1).block_bytes), SampleRing::kDefaultCapacity);
-    writer.env.latency = [](size_t) { return int64_t{200'000}; };
+    writer.env.latency = latency;
     writer.Run(loop);
     std::atomic<int64_t> stop_trace_at_ns{0};
     WriterTally tally(setup->TallyOf(0, start_ns, 1), writer.state, stop_trace_at_ns);
@@ -58,7 +63,8 @@ struct SimulatedStep {
 // The journal of a run of alpha alone, whose only queue manager has what `set` sets in the plan's group_commit.
 inline std::vector<v1::JournalRecord> CommitsJournal(const std::function<void(v1::GroupCommit& commits)>& set,
                                                      const std::vector<std::string>& criteria = {},
-                                                     const LoadPattern& recording = {}) {
+                                                     const LoadPattern& recording = {},
+                                                     const LatencyOfCall& latency = kUsualLatency) {
   SimRun run;
   run.criteria = criteria;
   run.duration_ns = 2 * kNsPerSecond;
@@ -95,7 +101,7 @@ inline std::vector<v1::JournalRecord> CommitsJournal(const std::function<void(v1
       workload.set_sync(v1::SYNC_MODE_DSYNC);
       workload.set_direct(v1::DIRECT_MODE_AUTO);
     } else if (record.has_step_begin()) {
-      simulated = std::make_unique<SimulatedStep>(host_plan, record.step_begin().host_start_ns(0), recording);
+      simulated = std::make_unique<SimulatedStep>(host_plan, record.step_begin().host_start_ns(0), recording, latency);
     } else if (record.has_frames()) {
       record.mutable_frames()->clear_frames();
       if (!std::exchange(placed, true)) *record.mutable_frames()->mutable_frames() = simulated->frames;

@@ -27,7 +27,8 @@ LoadPattern EvenRecording() {
   return {std::vector<PatternEntry>(kSeconds, {1'000'000'000, 2, 1'000}), kSeconds * kNsPerSecond};
 }
 
-v1::Report PlayedReport(v1::PlaybackMode mode, double load_factor, const std::vector<std::string>& criteria = {}) {
+v1::Report PlayedReport(v1::PlaybackMode mode, double load_factor, const std::vector<std::string>& criteria = {},
+                        const LatencyOfCall& latency = kUsualLatency) {
   return Analyze(CommitsJournal(
       [&](v1::GroupCommit& commits) {
         commits.set_pattern("/var/watched/pattern.plimsoll");
@@ -35,7 +36,7 @@ v1::Report PlayedReport(v1::PlaybackMode mode, double load_factor, const std::ve
         commits.set_playback(mode);
         commits.set_load_factor(load_factor);
       },
-      criteria, EvenRecording()));
+      criteria, EvenRecording(), latency));
 }
 
 // The text in one line, as if nothing were wrapped.
@@ -63,6 +64,19 @@ TEST(PlaybackReport, EachRecordedWriteIsACommitAndTheLoadFactorIsTheStepsLoad) {
   // A write takes 200 us, and the next one comes 500 us later.
   EXPECT_NEAR(cluster.iops(), 2'000, 2);
   EXPECT_NEAR(step.group_commit().mean_write_bytes(), 8'192, 1);
+}
+
+TEST(PlaybackReport, CommitsThatStillWaitWhenTheStepEndsCountWithTheTimeThatTheyHaveWaited) {
+  // Of some 2,000 commits, the last hundred arrive while one write hangs beyond the end: all but one never complete.
+  constexpr size_t kHangingCall = 1'900;
+  const std::vector<std::string> criteria = {"commit_p99<50ms", "commit_p50<1ms"};
+  const v1::Report report = PlayedReport(v1::PLAYBACK_MODE_DEMAND, 1, criteria, [](size_t call) {
+    return call == kHangingCall ? 5 * kNsPerSecond : int64_t{200'000};
+  });
+  EXPECT_EQ(OutcomeOf(report, "commit_p99<50ms"), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeOf(report, "commit_p50<1ms"), v1::OUTCOME_PASS);
+  EXPECT_THAT(report.notes(),
+              Contains(ContainsRegex("step 1: [0-9]+ commits had arrived and not ended when the step did")));
 }
 
 TEST(PlaybackReport, TextMarkdownAndJsonNameTheRecordingAndSayThatCommitsAreSimulated) {

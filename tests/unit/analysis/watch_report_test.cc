@@ -134,7 +134,8 @@ TEST(WatchReport, LostRecordsMakeFiguresBoundsAndNeverAPass) {
 
 TEST(WatchReport, WithoutCriteriaBoundsAreANote) {
   for (const auto set : {&v1::WatchDone::set_lost_records, &v1::WatchDone::set_unknown_file_writes,
-                         &v1::WatchDone::set_async_submissions, &v1::WatchDone::set_unpaired_calls}) {
+                         &v1::WatchDone::set_async_submissions, &v1::WatchDone::set_unpaired_calls,
+                         &v1::WatchDone::set_self_submitting_processes}) {
     WatchedRun watched = WatchedQm1();
     (watched.done.*set)(1'000);
     const v1::Report report = Analyze(AsWatch(WatchedHosts(), watched));

@@ -54,11 +54,12 @@ class AcceptRecordTest : public ::testing::Test {
   void Keep(const v1::AcceptReport& report) const {
     const absl::StatusOr<ResultsDirectory> results = ResultsDirectory::Open(path().string());
     ASSERT_THAT(results, IsOk());
-    ASSERT_THAT(WriteAcceptFiles(*results, report), IsOk());
+    std::string digest;
+    ASSERT_THAT(WriteAcceptFiles(*results, Seal::kKeep, report, &digest), IsOk());
   }
 
   // What this version would have left.
-  void Seal() const {
+  void SealParts() const {
     v1::AcceptReport report = Load();
     for (v1::AcceptRun& run : *report.mutable_runs()) {
       run.clear_seal();
@@ -133,7 +134,7 @@ TEST_F(AcceptRecordTest, TheVerdictOfTheRecordIsNeverTaken) {
       path() / "accept.json",
       absl::StrReplaceAll(text, {{"\"outcome\": \"pass\",\n  \"reasons\"", "\"outcome\": \"fail\",\n  \"reasons\""}}));
   EXPECT_EQ(Load().outcome(), v1::OUTCOME_PASS);
-  Seal();
+  SealParts();
   Spoils(
       [&] {
         Write(path() / "accept.json",
@@ -143,7 +144,7 @@ TEST_F(AcceptRecordTest, TheVerdictOfTheRecordIsNeverTaken) {
 }
 
 TEST_F(AcceptRecordTest, ASealedAcceptanceGivesTheSameFilesAgain) {
-  Seal();
+  SealParts();
   const v1::AcceptReport report = Load();
   EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS) << RenderAcceptText(report);
   for (const v1::AcceptRun& run : report.runs()) {
@@ -157,7 +158,7 @@ TEST_F(AcceptRecordTest, ASealedAcceptanceGivesTheSameFilesAgain) {
 }
 
 TEST_F(AcceptRecordTest, WhatIsMissingOrReplacedLeavesNoPass) {
-  Seal();
+  SealParts();
   for (const char* part : {"storage", "load-1", "load-2"}) {
     const std::string file = std::string(part) + (part[0] == 's' ? "/storage.json" : "/journal");
     Spoils([&] { fs::remove_all(path() / part); }, std::string(part) + " is missing");
@@ -193,7 +194,7 @@ TEST_F(AcceptRecordTest, WhatIsMissingOrReplacedLeavesNoPass) {
 }
 
 TEST_F(AcceptRecordTest, ASealThatIsGoneIsMissed) {
-  Seal();
+  SealParts();
   const std::string text = Read(path() / "accept.json");
   const std::string digest = Load().runs(1).seal().sha256();
   Spoils([&] { Write(path() / "accept.json", absl::StrReplaceAll(text, {{digest, ""}})); },
@@ -204,7 +205,7 @@ TEST_F(AcceptRecordTest, ASealThatIsGoneIsMissed) {
 
 // Whichever byte it is, and of whichever file: there is a reason, or the record cannot be read at all.
 TEST_F(AcceptRecordTest, NoByteCanBeFlippedUnnoticed) {
-  Seal();
+  SealParts();
   const uint32_t seed = tests::RandomSeed();
   SCOPED_TRACE(::testing::Message() << "PLIMSOLL_SEED=" << seed);
   std::mt19937_64 random(seed);

@@ -161,6 +161,10 @@ TEST(RecordedPlan, ASearchOverTheLoadFactorNeedsARecordingAndACriterionAboutComm
   // On a storage that falls behind the writes only become larger.
   refused(recording + "limit: {budget: 30m}\ncriteria: [p99<5ms]\n", "needs one about commits");
   EXPECT_THAT(ProblemsOf(PlanOf(recording + "limit: {budget: 30m}\ncriteria: [p99<5ms, commit_max<1s]\n")), IsEmpty());
+  // A run, and a search over anything else, need one as well.
+  refused(recording + "criteria: [p99<5ms]\n", "needs one about commits");
+  refused(recording + "limit: {over: qm}\ncriteria: [p99<5ms]\n", "needs one about commits");
+  EXPECT_THAT(ProblemsOf(PlanOf(recording + "criteria: [commit_p99<5ms]\n")), IsEmpty());
 }
 
 }  // namespace

@@ -130,6 +130,8 @@ class CoordinatorTest : public ::testing::Test {
     options.clock = &clock_;
     options.log = &log;
     options.feed = &feed;
+    options.guard = guard_.get();
+    if (guard_ != nullptr) feed.Add(guard_);
     for (int i = 0; i < plan_.hosts_size(); ++i) {
       options.host_plans.push_back(MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
                                                 std::string(16, 't'), kFrameIntervalNs));
@@ -168,6 +170,8 @@ class CoordinatorTest : public ::testing::Test {
   // What the hosts play; without `read`: nothing.
   PatternSource pattern_;
   std::vector<std::string> notes_;
+  // Null: there is none.
+  std::shared_ptr<RunGuard> guard_;
   // The journal's.
   Hang disk_;
   size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;

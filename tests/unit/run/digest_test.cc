@@ -54,8 +54,8 @@ class DigestTest : public ::testing::Test {
     for (const std::string& name : load) Write(path() / "load-1" / name, RandomBytes());
     for (const char* name : {"storage.json", "storage.txt"}) Write(path() / "storage" / name, RandomBytes());
     for (const char* name : {"accept.json", "accept.txt"}) Write(path() / name, RandomBytes());
-    ASSERT_THAT(SealResults(Open("load-1"), load), IsOk());
-    ASSERT_THAT(SealResults(Open("storage"), {"storage.json", "storage.txt"}), IsOk());
+    ASSERT_THAT(SealResults(Open("load-1"), Seal::kKeep, load), IsOk());
+    ASSERT_THAT(SealResults(Open("storage"), Seal::kKeep, {"storage.json", "storage.txt"}), IsOk());
     Write(path() / "accept.html", "the page");
   }
 
@@ -65,8 +65,9 @@ class DigestTest : public ::testing::Test {
     return *ResultsDirectory::Open((path() / part).string());
   }
 
-  absl::StatusOr<DigestState> Seal() const {
-    return SealResults(Open(), {"accept.json", "accept.txt"}, {{"load-1", "journal"}, {"storage", "storage.json"}});
+  absl::StatusOr<DigestState> SealAll(Seal seal = Seal::kKeep) const {
+    return SealResults(Open(), seal, {"accept.json", "accept.txt"},
+                       {{"load-1", "journal"}, {"storage", "storage.json"}});
   }
 
   DigestState Check(const std::string& part = "") const {
@@ -102,7 +103,7 @@ class DigestTest : public ::testing::Test {
 };
 
 TEST_F(DigestTest, IsAnotherOneForAnyChangedByteOfEveryFileAndTheFileIsNamed) {
-  const absl::StatusOr<DigestState> sealed = Seal();
+  const absl::StatusOr<DigestState> sealed = SealAll();
   ASSERT_THAT(sealed, IsOk());
   const std::vector<std::string> names = NamesOf(*sealed);
   EXPECT_THAT(names,
@@ -125,7 +126,7 @@ TEST_F(DigestTest, IsAnotherOneForAnyChangedByteOfEveryFileAndTheFileIsNamed) {
 }
 
 TEST_F(DigestTest, IsAnotherOneForAnyChangedByteOfTheList) {
-  const absl::StatusOr<DigestState> sealed = Seal();
+  const absl::StatusOr<DigestState> sealed = SealAll();
   ASSERT_THAT(sealed, IsOk());
   for (int i = 0; i < kPositions; ++i) {
     WithChangedByte(kDigestName, [&] {
@@ -146,17 +147,16 @@ TEST_F(DigestTest, IsAnotherOneForAnyChangedByteOfTheList) {
 TEST_F(DigestTest, IsTheSumOfTheListAndTheListHasTheSumsOfTheFiles) {
   Write(path() / "journal", "abc");
   Write(path() / "report.json", "");
-  const absl::StatusOr<DigestState> sealed = SealResults(Open(), {"report.json", "journal"});
+  const absl::StatusOr<DigestState> sealed = SealResults(Open(), Seal::kKeep, {"report.json", "journal"});
   ASSERT_THAT(sealed, IsOk());
   const std::string list = absl::StrCat(kSumOfAbc, "  journal\n", kSumOfNothing, "  report.json\n");
   EXPECT_EQ(Read(path() / kDigestName), list);
   EXPECT_EQ(sealed->digest, Sha256(list));
-  EXPECT_EQ(DigestOfResults(path().string()), absl::StrCat("sha256:", Sha256(list)));
   EXPECT_EQ(DigestText(sealed), absl::StrCat("sha256:", Sha256(list)));
 }
 
 TEST_F(DigestTest, NamesWhatIsMissingALinkOrNoFile) {
-  ASSERT_THAT(Seal(), IsOk());
+  ASSERT_THAT(SealAll(), IsOk());
   const auto becomes = [this](const std::string& name, const std::string& what, const auto& change) {
     const fs::path kept = path() / "kept";
     fs::rename(path() / name, kept);
@@ -181,35 +181,48 @@ TEST_F(DigestTest, NamesWhatIsMissingALinkOrNoFile) {
 }
 
 TEST_F(DigestTest, IsNotReadThroughALink) {
-  ASSERT_THAT(Seal(), IsOk());
+  ASSERT_THAT(SealAll(), IsOk());
   fs::rename(path() / kDigestName, path() / "elsewhere");
   EXPECT_THAT(CheckDigest(path().string()), StatusIs(absl::StatusCode::kNotFound, "digest.txt is missing"));
   EXPECT_EQ(DigestText(CheckDigest(path().string())), "");
   fs::create_symlink(path() / "elsewhere", path() / kDigestName);
   EXPECT_THAT(CheckDigest(path().string()),
               StatusIs(absl::StatusCode::kFailedPrecondition, "digest.txt is a symbolic link"));
-  EXPECT_EQ(DigestOfResults(path().string()), "");
-  EXPECT_THAT(DigestText(CheckDigest(path().string())), StartsWith("none: files differ"));
+  EXPECT_EQ(DigestText(CheckDigest(path().string())), "none: digest.txt is a symbolic link");
 }
 
 TEST_F(DigestTest, IsWrittenOnceAndStaysWhenTheFilesAreMadeAgain) {
-  const absl::StatusOr<DigestState> sealed = Seal();
+  const absl::StatusOr<DigestState> sealed = SealAll();
   ASSERT_THAT(sealed, IsOk());
   const std::string list = Read(path() / kDigestName);
-  const absl::StatusOr<DigestState> again = Seal();
+  const absl::StatusOr<DigestState> again = SealAll();
   ASSERT_THAT(again, IsOk());
   EXPECT_EQ(again->digest, sealed->digest);
   Write(path() / "accept.json", "another");
-  const absl::StatusOr<DigestState> changed = Seal();
+  const absl::StatusOr<DigestState> changed = SealAll();
   ASSERT_THAT(changed, IsOk());
   EXPECT_THAT(changed->differences, ElementsAre(StartsWith("accept.json was changed: ")));
   EXPECT_THAT(DigestText(changed), StartsWith("none: files differ from digest.txt"));
   EXPECT_EQ(Read(path() / kDigestName), list);
 }
 
+TEST_F(DigestTest, IsReplacedByTheCommandWhoseResultsWereSealedMeanwhile) {
+  const std::string early = SealAll()->digest;
+  Write(path() / "accept.json", "at the end");
+  const absl::StatusOr<DigestState> sealed = SealAll(Seal::kReplace);
+  ASSERT_THAT(sealed, IsOk());
+  EXPECT_NE(sealed->digest, early);
+  EXPECT_TRUE(Check().intact());
+  EXPECT_EQ(Check().digest, sealed->digest);
+}
+
 TEST_F(DigestTest, NamesAFileOfAPartThatWasChangedBeforeTheWholeWasSealed) {
   Write(path() / "load-1/report.json", "another");
-  ASSERT_THAT(Seal(), IsOk());
+  const absl::StatusOr<DigestState> sealed = SealAll();
+  ASSERT_THAT(sealed, IsOk());
+  EXPECT_THAT(DigestText(sealed), StartsWith("none: files differ from digest.txt"));
+  EXPECT_THAT(ChangedBeforeSeal(sealed),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "load-1/report.json was changed: "));
   EXPECT_THAT(Check().differences, ElementsAre(StartsWith("load-1/report.json was changed: ")));
   EXPECT_THAT(Check("load-1").differences, ElementsAre(StartsWith("report.json was changed: ")));
 }
@@ -217,16 +230,18 @@ TEST_F(DigestTest, NamesAFileOfAPartThatWasChangedBeforeTheWholeWasSealed) {
 TEST_F(DigestTest, ListsTheEvidenceOfAPartThatWasCutOff) {
   fs::remove(path() / "load-1" / kDigestName);
   fs::remove(path() / "storage" / kDigestName);
-  const absl::StatusOr<DigestState> sealed = Seal();
+  const absl::StatusOr<DigestState> sealed = SealAll();
   ASSERT_THAT(sealed, IsOk());
   EXPECT_THAT(NamesOf(*sealed), ElementsAre("accept.json", "accept.txt", "load-1/journal", "storage/storage.json"));
 }
 
 TEST_F(DigestTest, IsNotMadeWhereAFileIsMissing) {
   fs::remove(path() / "accept.txt");
-  EXPECT_THAT(Seal(), StatusIs(absl::StatusCode::kNotFound, "accept.txt is missing"));
+  EXPECT_THAT(SealAll(), StatusIs(absl::StatusCode::kNotFound, "accept.txt is missing"));
+  EXPECT_EQ(DigestText(SealAll()), "");
+  EXPECT_EQ(DigestText(SealAll(Seal::kReplace)), "none: accept.txt is missing") << "of a command that should have it";
   EXPECT_FALSE(fs::exists(path() / kDigestName));
-  EXPECT_THAT(SealFailure(Seal()), IsOk()) << "that is for the command to report, or not";
+  EXPECT_THAT(SealFailure(SealAll()), IsOk()) << "that is for the command to report, or not";
 }
 
 TEST(FileSums, OnlyWhatWriteFileSumsMakesIsRead) {

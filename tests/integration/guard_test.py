@@ -1,0 +1,126 @@
+"""Runs that end where they harm what they should not (--abort-if, --protect), and in time (--end-by)."""
+
+import datetime
+import re
+import subprocess
+
+import harness
+import watching
+
+# Its log is a pipe that it reads itself, until a line comes: the writes that do not fit then never return. Argument: directory.
+WRITER = r"""
+import os, sys, threading, time
+path = os.path.join(sys.argv[1], "active", "S0000000.LOG")
+os.mkfifo(path)
+log = os.open(path, os.O_RDWR)
+reading = True
+def read():
+    while reading:
+        os.read(log, 4096)
+threading.Thread(target=read, daemon=True).start()
+def write():
+    while True:
+        os.write(log, b"x" * 4096)
+        time.sleep(0.005)
+threading.Thread(target=write, daemon=True).start()
+sys.stdin.readline()
+reading = False
+sys.stdin.readline()
+"""
+
+
+def reasons(result):
+    return " ".join(result.report["verdict"]["reasons"])
+
+
+class Guard(harness.PlimsollTest):
+
+    def in_seconds(self, seconds):
+        """A moment from now, as --end-by takes it."""
+        return (datetime.datetime.now() + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S")
+
+    def test_a_condition_ends_the_run_and_the_verdict_names_it(self):
+        result = self.run_plan("--abort-if", "p99>1h", "--abort-if", "max>1us for 2s", "--duration", "1h", "--warmup", "0s", code=3)
+        self.assertEqual(result.report["verdict"]["outcome"], "inconclusive")
+        self.assertRegex(reasons(result), r"--abort-if 'max>1us for 2s': .* ms in 2 seconds in a row, up to second \d+ of step 1")
+        self.assertEqual(result.report["run"]["state"], "aborted")
+        # Some seconds of the hour were measured, and are reported.
+        self.assertGreater(harness.cluster(result.report["steps"][0])["latency"]["count"], 0)
+        self.assertLess(result.report["steps"][0]["measured_ns"], 60_000_000_000)
+        self.assert_nothing_left()
+
+    def test_a_criterion_that_has_failed_already_is_the_exit_code(self):
+        result = self.run_plan("--abort-if", "max>1us", "--require", "max<1us", "--duration", "1h", code=1)
+        self.assertEqual(result.report["verdict"]["outcome"], "fail")
+        self.assertIn("--abort-if", reasons(result) + " ".join(result.report["notes"]) + result.report["run"]["state_reason"])
+
+    def test_no_part_of_an_acceptance_follows_one_that_was_ended(self):
+        out = self.base / "accepted"
+        result = self.plimsoll("accept", "--dir", self.dir, "--parts", "load,limit", "--runs", "1", "--require", "max<1h",
+                               "--abort-if", "max>1us", "--duration", "20s", "--qm", "1", "--file-size", "1m", "--budget", "3m",
+                               "--out", out, code=3)
+        self.assertIn("Did not run: limit", result.out)
+        self.assertIn("--abort-if 'max>1us'", result.out)
+        self.assertFalse((out / "limit-1").exists())
+
+    def test_what_cannot_end_in_time_is_refused_before_anything_is_made(self):
+        for more in ((), ("--dry-run",)):
+            result = self.plimsoll("run", "--dir", self.dir, "--duration", "1m", "--end-by", self.in_seconds(60), *more,
+                                   *(() if more else ("--out", self.base / "none")), code=2)
+            self.assertRegex(result.err, r"--end-by: 62s and 15s for removing files do not fit in before .* UTC\): use a later time")
+        self.assertFalse((self.base / "none").exists())
+        self.assert_nothing_left()
+        result = self.plimsoll("run", "--dir", self.dir, "--end-by", "2001-01-01 04:30", code=2)
+        self.assertRegex(result.err, r"'2001-01-01 04:30' is over: it is \d{4}-")
+        result = self.plimsoll("run", "--dir", self.dir, "--end-by", "half past four", code=2)
+        self.assertIn("--end-by (end_by): 'half past four' is not a time of day", result.err)
+
+    def test_what_ends_in_time_runs_and_shows_what_was_removed(self):
+        result = self.run_plan("--end-by", self.in_seconds(120), "--qm", "2", "--num-files", "3")
+        self.assertRegex(result.err, r"the run ends, and its files are removed, by \d\d:\d\d:\d\d \S+ \(.* UTC\)")
+        self.assertRegex(" ".join((result.results / "report.txt").read_text().split()),
+                         r"Cleaned up \S+ \w+ written to prepare; \d+ files removed on 1 host, nothing left")
+        clean_up = result.report["hosts"][0]["clean_up"]
+        self.assertGreaterEqual(clean_up["removed_files"], 6)
+        self.assertEqual(clean_up["left_behind"], "")
+        self.assert_nothing_left()
+
+
+class Protected(watching.WatchingTest):
+
+    def start_protected(self, agent, *more):
+        return self.start_run("--hosts", agent.address, "--protect", self.dir / "active", "--duration", "10m", "--warmup", "0s", *more,
+                              dir=self.dir)
+
+    def test_a_run_ends_where_it_slows_a_live_queue_manager_down(self):
+        writer = self.start_program(WRITER, stdin=subprocess.PIPE)
+        harness.wait_until((self.dir / "active" / "S0000000.LOG").exists, "the writer's file")
+        agent = self.agent("node1", more=("--allow-watch",))
+        run = self.start_protected(agent)
+        harness.wait_until(lambda: "step 1" in run.err or not run.running(), "the step", timeout_s=120)
+        if not run.running():
+            self.skip_where_refused(run)
+        writer.write(b"\n")
+        result = self.result_of(run, run.results, 3)
+        self.assertRegex(reasons(result), r"--protect \S+: its log writes took [\d.]+ ms on average in 5 s, more than 2 times the [\d.]+ ms")
+        self.assertRegex(" ".join(result.report["notes"]), r"Protected \S+: its log writes took .* before the run, .* since")
+        self.assertEqual(result.report["hosts"][0]["clean_up"]["left_behind"], "")
+        writer.write(b"\n")
+        writer.finish()
+        self.assertEqual([path.name for path in self.dir.iterdir()], ["active"])
+
+    def test_a_guard_that_cannot_see_refuses_to_start(self):
+        # Without the permission.
+        run = self.start_protected(self.agent("node1"))
+        self.assertIn(run.finish(timeout_s=120), (2, 4))
+        self.assertRegex(run.err, r"--protect \S+: .*--allow-watch")
+        # Nothing writes there.
+        run = self.start_protected(self.agent("node2", more=("--allow-watch",)))
+        self.assertIn(run.finish(timeout_s=120), (2, 4))
+        if not re.search(watching.REFUSALS, run.err):
+            self.assertRegex(run.err, r"--protect \S+: it wrote nothing to its log in 10 s")
+        self.assertEqual([path.name for path in self.dir.iterdir()], ["active"])
+
+
+if __name__ == "__main__":
+    harness.main()
