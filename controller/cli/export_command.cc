@@ -242,10 +242,15 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
       RunExport(*format, task, *path, results, results.valid() ? format->default_name : "", line.out);
   // Not an error, as in other tools: the reader of the pipe has closed it.
   if (absl::IsCancelled(done.status())) return static_cast<int>(Exit::kOk);
-  if (!done.ok()) return PrintError(line, done.status(), path->empty() ? Exit::kInconclusive : Exit::kWrong);
+  if (!done.ok()) {
+    const bool unwritten = path->empty() && !absl::IsInvalidArgument(done.status());
+    return PrintError(line, done.status(), unwritten ? Exit::kInconclusive : Exit::kWrong);
+  }
   PrintNotes(**index, *format, filter, *done, (*writes)->moved(), line);
   if (!path->empty()) {
-    line.err << absl::StrCat(FormatCount(*done), " ", (*index)->OperationsText(), " are in ", *path, "\n");
+    line.err << absl::StrCat(FormatCount(*done), " ",
+                             format->counts != nullptr ? format->counts : (*index)->OperationsText(), " are in ", *path,
+                             "\n");
   }
   const bool left_out = (*index)->contradicted() || DroppedWrites(**index, filter) > 0;
   const bool whole = (*index)->damage().empty() && !(*index)->frames_left_out() && !(left_out && format->needs_traces);

@@ -80,6 +80,11 @@ absl::StatusOr<uint64_t> ExportPerfetto(const RunIndex& index, WriteStream& writ
 // single writers hold.
 absl::StatusOr<uint64_t> ExportFioJson(const RunIndex& index, const WriteFilter& filter, Output& output);
 
+// A job file for fio that is as near to the run as fio's options allow: the files of the first host, a job for each
+// step, without those of repetitions. Comments at its head say what differs. Made from the plan alone. INVALID_ARGUMENT
+// where no job is near: a watch, simulated clients, a recording, a placement. Returns how many jobs.
+absl::StatusOr<uint64_t> ExportFioJob(const RunIndex& index, const WriteFilter& filter, Output& output);
+
 // What is exported, and where to.
 struct ExportTask {
   const RunIndex& index;
@@ -112,6 +117,8 @@ struct ExportFormat {
   bool has_unix_epoch = false;
   // What its readers must know, as a sentence; null: nothing.
   std::string (*remark)(const RunIndex& index, const WriteFilter& filter) = nullptr;
+  // What it returns the number of; null: writes and reads.
+  const char* counts = nullptr;
 };
 
 inline constexpr ExportFormat kExportFormats[] = {
@@ -128,6 +135,9 @@ inline constexpr ExportFormat kExportFormats[] = {
      [](const ExportTask& task) { return ExportPerfetto(task.index, task.writes, *task.output); }},
     {"fio-json", "fio's json+", nullptr, false, false, false,
      [](const ExportTask& task) { return ExportFioJson(task.index, task.filter, *task.output); }},
+    {"fio-job", "the nearest job of fio", nullptr, false, false, false,
+     [](const ExportTask& task) { return ExportFioJob(task.index, task.filter, *task.output); }, false, nullptr,
+     "jobs"},
 };
 
 }  // namespace plimsoll

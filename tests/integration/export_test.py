@@ -337,6 +337,34 @@ class Export(harness.PlimsollTest):
         self.assertEqual(slices, wanted)
         self.assertEqual(sorted(trace.clocks), [1, 3, 6])
 
+    def test_fio_runs_the_job_as_the_run_wrote(self):
+        fio = need_program("fio")
+        for arguments, wanted in [
+            (("--bsize", "4k,16k", "--qm", "2", "--num-files", "3", "--file-size", "256k", "--direct", "off"),
+             {"rw": "write", "sync": "dsync", "direct": "0", "nrfiles": "3", "filesize": "262144", "bs": ["4096", "16384"], "numjobs": "2"}),
+            (("--access", "random", "--read-percent", "70", "--rate", "200", "--arrival", "poisson", "--file-size", "256k"),
+             {"rw": "randrw", "rwmixread": "70", "rate_iops": ["200"], "rate_process": "poisson"}),
+            (("--bsize-mix", "4k=70,64k=30", "--sync", "fdatasync", "--file-size", "256k", "--delay", "1ms"),
+             {"bssplit": ["4096/70:65536/30"], "fdatasync": "1", "thinktime": "1000"}),
+        ]:
+            with self.subTest(arguments=arguments):
+                result = self.run_plan(*arguments)
+                job = self.base / f"{result.results.name}.fio"
+                self.export(result, "fio-job", "--output", job)
+                out = json.loads(subprocess.run([fio, job, "--output-format=json"], check=True, capture_output=True, text=True).stdout)
+                of_jobs = [one["job options"] for one in out["jobs"]]
+                seen = {**out["global options"], **{name: [of[name] for of in of_jobs[::int(of_jobs[0]["numjobs"])]]
+                                                    for name in of_jobs[0] if isinstance(wanted.get(name), list)}}
+                seen["numjobs"] = of_jobs[0]["numjobs"]
+                self.assertEqual({name: seen.get(name) for name in wanted}, wanted)
+                self.assertEqual(len(out["jobs"]), len(result.report["steps"]) * int(seen["numjobs"]))
+                self.assertTrue(all(one["write"]["total_ios"] > 0 and one["error"] == 0 for one in out["jobs"]))
+                for path in self.dir.iterdir():
+                    path.unlink()
+        result = self.run_plan("--clients", "4", "--file-size", "256k")
+        refused = self.plimsoll("export", result.results, "--format", "fio-job", code=2)
+        self.assertIn("which fio has no option for", refused.err)
+
     def test_fios_own_tool_reads_the_json(self):
         clat2csv = need_program("fio_jsonplus_clat2csv")
         # Long enough for each queue manager to have written, on a busy machine, too.
@@ -429,12 +457,14 @@ class ExportPage(harness.PlimsollTest):
                         self.assertEqual("-tag step1" in shell.stderr, kind == "several steps", shell.stderr)
                     elif tool == "--format fio-json":
                         self.assertEqual(len(list(place.glob("run_job*.csv"))), (len(writers) + 1) * len(steps))
+                    elif tool == "--format fio-job":
+                        subprocess.run([need_program("fio"), "--parse-only", "job.fio"], cwd=place, check=True, capture_output=True)
                     elif tool == "--format csv":
                         rows = [line.split() for line in shell.stdout.splitlines()]
                         self.assertEqual(sorted(row[0] for row in rows), writers)
                         self.assertEqual(sum(int(row[1]) for row in rows), count)
             self.assertEqual(checked, {"--format csv": 1, "--format fio-log": 1, "fio_generate_plots": 1, "fio2gnuplot": 1,
-                                       "--format hlog": 1, "--format fio-json": 1,
+                                       "--format hlog": 1, "--format fio-json": 1, "--format fio-job": 1,
                                        "HistogramLogProcessor": 2 if kind == "one step" else 1})
 
 
