@@ -21,7 +21,7 @@ namespace {
 
 // How long preparing and cleaning up may take, before the watch ends by itself.
 constexpr int64_t kBesideStepsNs = 15 * 60 * kNsPerSecond;
-// Lines of a watch that nobody reads.
+// Interval of the lines of the watch, which are not shown.
 constexpr int64_t kLineNs = 60 * kNsPerSecond;
 constexpr int64_t kPeriodNs = 250 * kNsPerMs;
 

@@ -88,7 +88,7 @@ class Protection {
   std::string MustStop(MonotonicNs now) const;
   // "QM1: its log writes took 1.552 ms on average in the 10 s before the run".
   std::string BaselineText() const;
-  // The same, and what they took since.
+  // BaselineText, and what the log writes took since.
   std::string SummaryText() const;
 
  private:
