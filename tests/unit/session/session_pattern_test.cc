@@ -76,6 +76,22 @@ TEST_F(SessionPatternTest, AChunkThatTheWorkRefusesEndsTheSessionWithItsReason) 
   EXPECT_THAT(state_->order(), Not(Contains("prepare")));
 }
 
+TEST_F(SessionPatternTest, ChunksThatComeWhileTheWorkFillsAreNotKeptWithoutABound) {
+  state_->PlayStreams(1);
+  state_->BlockPrepare();
+  Open();
+  Place();
+  Fill();
+  state_->AwaitPreparing();
+  v1::ControllerMessage large;
+  large.mutable_pattern_chunk()->mutable_gap_ns()->Resize(64 << 10, 1);
+  // 25 MiB.
+  for (int i = 0; i < 100; ++i) session_->Deliver(large);
+  EXPECT_EQ(AwaitEnd().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(state_->stops(), Contains("the controller sends more than the agent can take"));
+  EXPECT_TRUE(state_->released());
+}
+
 TEST_F(SessionPatternTest, AChunkBeforePrepareOrAfterFillIsRefused) {
   state_->PlayStreams(1);
   Open();
