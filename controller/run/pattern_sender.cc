@@ -25,7 +25,7 @@ absl::Status SendPattern(const PatternSource& source, Fleet& fleet, SessionDrive
       players[stream].push_back({host, number});
     }
   }
-  return source.read(streams, [&](v1::PatternChunk chunk) -> absl::Status {
+  return source.read(streams, [&](const v1::PatternChunk& chunk) -> absl::Status {
     for (const StreamPlayer& player : players[chunk.stream()]) {
       Host& host = fleet.host(player.host);
       const bool stayed = driver.PumpUntil([&] { return give_up() || driver.HasRoomFor(host); });

@@ -151,11 +151,11 @@ void RunGuard::Look(const LiveSecond& second, uint32_t step) {
     const std::string least = ValueText(condition.criterion, run.least);
     const std::string most = ValueText(condition.criterion, run.most);
     const bool waits = static_cast<double>(second.waiting_ns) >= *value && !WantsSmall(condition.criterion);
-    reason_ = absl::StrCat("--abort-if '", condition.text, "': ", least == most ? most : least + " to " + most, " in ",
-                           condition.seconds == 1 ? "a second" : absl::StrCat(condition.seconds, " seconds in a row"),
-                           ", up to second ", second.end_ns / kNsPerSecond, second.warmup ? " of the warm-up" : "",
-                           " of step ", step,
-                           waits ? absl::StrCat("; a write of ", second.waiting_writer, " had not returned") : "");
+    reason_ = absl::StrCat(
+        "--abort-if '", condition.text, "': ", least == most ? most : absl::StrCat(least, " to ", most), " in ",
+        condition.seconds == 1 ? "a second" : absl::StrCat(condition.seconds, " seconds in a row"), ", up to second ",
+        second.end_ns / kNsPerSecond, second.warmup ? " of the warm-up" : "", " of step ", step,
+        waits ? absl::StrCat("; a write of ", second.waiting_writer, " had not returned") : "");
   }
 }
 

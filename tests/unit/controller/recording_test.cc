@@ -28,9 +28,9 @@ v1::PatternHeader HourOf(int streams) {
     v1::PatternStream& stream = *header.add_streams();
     stream.set_host("node1");
     stream.set_queue_manager(absl::StrCat("QM", i));
-    stream.set_entries(static_cast<uint64_t>(10 * i));
-    stream.set_writes(static_cast<uint64_t>(1'000 * i));
-    stream.set_paged_bytes(static_cast<uint64_t>(4'096'000 * i));
+    stream.set_entries(uint64_t{10} * static_cast<uint64_t>(i));
+    stream.set_writes(uint64_t{1'000} * static_cast<uint64_t>(i));
+    stream.set_paged_bytes(uint64_t{4'096'000} * static_cast<uint64_t>(i));
     stream.set_length_ns(3600 * kNsPerSecond);
   }
   return header;
