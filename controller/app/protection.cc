@@ -82,7 +82,11 @@ class Protection::Seconds final : public LiveObserver {
       if (second.number <= last_second_) continue;
       last_second_ = second.number;
       ProtectedSecond taken{second.cluster.writes, second.cluster.avg_ns * static_cast<double>(second.cluster.writes)};
-      if (taken.writes == 0 && second.waiting_ns > 0) taken = {1, static_cast<double>(second.waiting_ns)};
+      // Beside what other hosts write, too: a log that hangs must not hide behind them.
+      if (second.idle_waiting_ns > 0) {
+        ++taken.writes;
+        taken.latency_sum_ns += static_cast<double>(second.idle_waiting_ns);
+      }
       owner_.rule_.Add(taken);
       owner_.last_ = moment->now;
       owner_.changed_.NotifyAll();

@@ -16,8 +16,8 @@
 
 namespace plimsoll {
 
-// The log writes of a second: how many ended, and how long they took together. Where none ended and one is in flight,
-// that one counts with the time for which it has been.
+// The log writes of a second: how many ended, and how long they took together. Where none ended on a host and one is in
+// flight there, that one counts with the time for which it has been.
 struct ProtectedSecond {
   uint64_t writes = 0;
   double latency_sum_ns = 0;
