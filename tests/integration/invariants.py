@@ -35,7 +35,8 @@ def _check_latency(check, latency, where):
                "average times count is the sum", latency)
 
 
-def _check_scope(check, scope, block_size_bytes, where, sizes=()):
+def _check_scope(check, scope, block_size_bytes, where, sizes=(), reads=None):
+    """`reads`: those beside the scope's writes, whose number of operations that were not issued is that of both."""
     latency = scope["latency"]
     closing = scope["closing"]
     check.equal(latency["count"], scope["writes"] + closing["writes"], where, "every write has its latency")
@@ -51,7 +52,9 @@ def _check_scope(check, scope, block_size_bytes, where, sizes=()):
     check.that(closing["latency_max_ns"] <= latency["max_ns"], where, "closing writes are among the latencies", closing)
     rate = scope.get("rate")
     if rate is not None:
-        check.equal(rate["response"]["count"], latency["count"] + rate["unserved"], where, "every write has its response time")
+        both = [scope | {"response": rate["response"]}] + ([reads] if reads is not None else [])
+        check.equal(sum(one["response"]["count"] for one in both), sum(one["latency"]["count"] for one in both) + rate["unserved"], where,
+                    "every write, and every read beside them, has its response time")
     _check_latency(check, latency, where)
     if latency["count"] == 0:
         check.that("slowest" not in scope, where, "no write, no slowest one")
@@ -244,9 +247,10 @@ def _check_step(check, report, step):
     check.equal(list(series), list(scopes), "step", step["number"], "has series for its scopes, in their order")
     of_kind = {kind: [scope for scope in step["scopes"] if scope["kind"] == kind]
                for kind in ("qm", "host", "storage", "cluster")}
+    reads = {_name(scope): scope for one in step.get("operations", []) if one["name"] == "read" for scope in one["scopes"]}
     for name, scope in scopes.items():
         where = f"step {step['number']}, {name}:"
-        _check_scope(check, scope, _block_size_bytes(report, step, scope), where, _mixed_sizes(report))
+        _check_scope(check, scope, _block_size_bytes(report, step, scope), where, _mixed_sizes(report), reads.get(name))
         if name in series:
             _check_series(check, scope, series[name], where)
             if scope["kind"] == "qm" and step["cut_short"] == "" and "data_until" not in scope:
