@@ -38,6 +38,7 @@
 #include "agent/host/sandbox.h"
 #include "agent/host/storage_stack.h"
 #include "agent/host/target_files.h"
+#include "agent/restart/restart_work.h"
 #include "agent/server/agent_server.h"
 #include "agent/service/agent_service.h"
 #include "agent/watch/watch_work.h"
@@ -76,6 +77,7 @@ struct AgentFlags {
   bool keep_leftovers = false;
   FilePermissions files;
   bool allow_watch = false;
+  bool allow_drop_caches = false;
   bool child = false;
   bool exit_with_stdin = false;
   std::string session_wait = "60s";
@@ -239,7 +241,8 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
                   {v1::HostPlan::kClean, CleanWork::Kind(**sandbox)},
                   {v1::HostPlan::kCheck, FsckWork::Kind(**sandbox)},
                   {v1::HostPlan::kHa, HaWork::Kind(**sandbox, "/proc/self/exe")},
-                  {v1::HostPlan::kWatch, WatchWork::Kind(flags.allow_watch)}};
+                  {v1::HostPlan::kWatch, WatchWork::Kind(flags.allow_watch)},
+                  {v1::HostPlan::kRestart, RestartWork::Kind(**sandbox, flags.allow_drop_caches)}};
   if (setup.exposed()) {
     options.insecure_warning = "this session is not encrypted and its controller not authenticated (--insecure)";
   }
@@ -320,6 +323,8 @@ int Main(int argc, char** argv) {
       ->take_all()
       ->type_name("PATH");
   app.add_flag("--allow-watch", flags.allow_watch, "Allow plans to watch processes of this host; reads only");
+  app.add_flag("--allow-drop-caches", flags.allow_drop_caches,
+               "Allow plans to drop the page cache of this host (--drop-caches); needs root");
   AddTlsFlags(app, flags.server.tls);
   app.add_option("--allow", flags.server.allow,
                  "Certificate name of a controller that may use this agent; repeat for several (default: any "

@@ -127,6 +127,25 @@ std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const st
   return found;
 }
 
+std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::string& mount_point) {
+  // Behind "bytes:" are what programs read and wrote, the same with O_DIRECT, and what was read from the server.
+  constexpr size_t kServerReadAt = 5;
+  std::optional<uint64_t> found;
+  bool inside = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> fields = Fields(line);
+    if (fields.empty()) continue;
+    if (fields[0] == "device") {
+      inside = OpensNfsMount(fields, mount_point);
+      if (inside) found.reset();
+    } else if (inside && fields[0] == "bytes:" && fields.size() > kServerReadAt) {
+      found = Field(fields, kServerReadAt);
+    }
+  }
+  return found;
+}
+
 std::optional<uint64_t> ParseRunDelayNs(const std::string& text) {
   const std::vector<std::string> fields = absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
   uint64_t delay_ns = 0;

@@ -23,6 +23,11 @@ std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t de
 // Nothing where there is no such NFS mount. Where an operation is not listed its message is absent.
 std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const std::string& mount_point);
 
+// Bytes that the NFS mount on `mount_point` has read from its server since it was mounted, by buffered and by direct
+// reads; of several mounted over one another, the uppermost. Nothing where there is no such NFS mount, or where its
+// bytes are not listed.
+std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::string& mount_point);
+
 // Time that a thread was runnable but waited for a CPU, from its schedstat ("<run ns> <wait ns> <slices>"). Nothing
 // where the text is not understood.
 std::optional<uint64_t> ParseRunDelayNs(const std::string& text);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
 #include "agent/host/run_directory.h"
@@ -48,10 +49,17 @@ bool IsDrillFileName(const std::string& directory, const std::string& name) {
   return directory == "data" && (name == "master" || name == "active" || name == "standby" || name == "poll");
 }
 
-// Whether a run makes files with this name in such a directory of a host: extents and what a drill has beside them, or
-// files that the plan names.
+// "queue" and digits, in kQueuesDirectory.
+bool IsQueueFileName(const std::string& name) {
+  constexpr char kQueue[] = "queue";
+  return absl::StartsWith(name, kQueue) && name.size() >= sizeof(kQueue) && AllDigits(name.substr(sizeof(kQueue) - 1));
+}
+
+// Whether a run makes files with this name in such a directory of a host: extents and what a drill has beside them,
+// queue files, or files that the plan names.
 bool IsRunFileName(const std::string& directory, const std::string& name) {
   if (directory == kFilesDirectory) return IsPlainName(name);
+  if (directory == kQueuesDirectory) return IsQueueFileName(name);
   return (directory == "active" && IsExtentName(name)) || IsDrillFileName(directory, name);
 }
 
@@ -137,14 +145,15 @@ absl::Status RemoveRunFiles(int above_fd, const std::string& name, const std::st
   return first;
 }
 
-// Removes the extents in `qm<N>/active`, what a drill put beside them, and the directories when they are empty.
+// Removes the extents in `qm<N>/active`, what a drill put beside them, queue files, and the directories when they are
+// empty.
 absl::Status RemoveWriterDirectory(int host_fd, const std::string& name, const std::string& host_path,
                                    const OwnerMarker& owner, const RemovalRight& right, RemovedFiles& removed) {
   const std::string writer_path = absl::StrCat(host_path, "/", name);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd writer_fd,
                             OpenBeneath(host_fd, name, kOpenDirectory, MountRule::kMustStay, writer_path));
   absl::Status first;
-  for (const char* directory : {"active", "data"}) {
+  for (const char* directory : {"active", "data", kQueuesDirectory}) {
     const std::string path = absl::StrCat(writer_path, "/", directory);
     first.Update(RemoveRunFiles(writer_fd.get(), directory, path, owner, right, removed));
   }
@@ -397,15 +406,19 @@ namespace {
 // Extents of one host that are counted: as many as a plan can ask for in one host directory of ordinary size.
 constexpr size_t kMaxCountedEntries = 100'000;
 
-// Adds up the files in `qm<N>/active` and in `files`.
+// Adds up the files in `qm<N>/active`, in `qm<N>/queues` and in `files`.
 void CountFiles(int host_fd, const std::string& path, v1::RunDirectoryDescription& of) {
   const auto writers = ListDirectory(host_fd, path);
   if (!writers.ok()) return;
-  size_t entries_left = kMaxCountedEntries;
+  std::vector<std::string> directories;
   for (const DirectoryEntry& writer : *writers) {
-    const bool of_files = writer.name == kFilesDirectory;
-    if (writer.kind != EntryKind::kDirectory || (!of_files && !IsWriterDirectory(writer.name))) continue;
-    const std::string directory = of_files ? writer.name : absl::StrCat(writer.name, "/active");
+    if (writer.kind != EntryKind::kDirectory) continue;
+    if (writer.name == kFilesDirectory) directories.push_back(writer.name);
+    if (!IsWriterDirectory(writer.name)) continue;
+    for (const char* in : {"active", kQueuesDirectory}) directories.push_back(absl::StrCat(writer.name, "/", in));
+  }
+  size_t entries_left = kMaxCountedEntries;
+  for (const std::string& directory : directories) {
     const auto fd = OpenBeneath(host_fd, directory, kOpenDirectory, MountRule::kMustStay, path);
     if (!fd.ok()) continue;
     const auto entries = ListDirectory(fd->get(), path, entries_left);

@@ -44,8 +44,8 @@ absl::Status CheckRight(const OwnerMarker& marker, const RemovalRight& right, co
 // it is still there: whose it is, that its owner is alive, or what it holds that no run makes.
 //
 // What goes: extents, that is regular files `qm<N>/active/<prefix><seven digits>.LOG` that are empty or whose first
-// page carries the run's token; files that a plan named, `files/<plain name>`, and the checkpoints and lock files of an
-// HA drill, which are empty or carry it too; the marker;
+// page carries the run's token; files that a plan named, `files/<plain name>`, queue files `qm<N>/queues/queue<N>`, and
+// the checkpoints and lock files of an HA drill, which are empty or carry it too; the marker;
 // directories that are empty. No link is followed, no mount is entered. While an extent is left the marker stays, so
 // that one may try again.
 absl::StatusOr<RemovedFiles> RemoveHostDirectory(const RunParent& parent, const std::string& run_id,

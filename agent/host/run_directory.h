@@ -26,6 +26,9 @@ namespace plimsoll {
 // Directory of a host's files that the plan names (LogWorkload.files), in the host's directory of the run.
 inline constexpr char kFilesDirectory[] = "files";
 
+// Directory of the queue files of a queue manager, in its directory "qm<N>".
+inline constexpr char kQueuesDirectory[] = "queues";
+
 // The directory `<dir>/plimsoll-<run id>/<host label>` of one host in one run, with the marker that says whose it is.
 // Sandbox::MakeRunDirectory makes it.
 //

@@ -31,41 +31,27 @@ int64_t StallOf(const v1::TestPlan& plan) {
 }
 
 const char* RecordName(const v1::JournalRecord& record) {
-  switch (record.record_case()) {
-    case v1::JournalRecord::kRunBegin:
-      return "run begin";
-    case v1::JournalRecord::kHostJoined:
-      return "host";
-    case v1::JournalRecord::kProbes:
-      return "clock probes";
-    case v1::JournalRecord::kHostPrepared:
-      return "preparation";
-    case v1::JournalRecord::kStepAhead:
-      return "step ahead";
-    case v1::JournalRecord::kHostCommand:
-      return "command";
-    case v1::JournalRecord::kHostCommandDone:
-      return "answer to a command";
-    case v1::JournalRecord::kStepBegin:
-      return "step begin";
-    case v1::JournalRecord::kFrames:
-      return "frames";
-    case v1::JournalRecord::kStepDone:
-      return "step totals";
-    case v1::JournalRecord::kHostLost:
-      return "loss";
-    case v1::JournalRecord::kFault:
-      return "fault";
-    case v1::JournalRecord::kStepEnd:
-      return "step end";
-    case v1::JournalRecord::kHa:
-      return "record of a drill";
-    case v1::JournalRecord::kNote:
-      return "note";
-    case v1::JournalRecord::kRunEnd:
-      return "run end";
-    case v1::JournalRecord::RECORD_NOT_SET:
-      return "unknown";
+  static constexpr std::pair<v1::JournalRecord::RecordCase, const char*> kNames[] = {
+      {v1::JournalRecord::kRunBegin, "run begin"},
+      {v1::JournalRecord::kHostJoined, "host"},
+      {v1::JournalRecord::kProbes, "clock probes"},
+      {v1::JournalRecord::kHostPrepared, "preparation"},
+      {v1::JournalRecord::kStepAhead, "step ahead"},
+      {v1::JournalRecord::kHostCommand, "command"},
+      {v1::JournalRecord::kHostCommandDone, "answer to a command"},
+      {v1::JournalRecord::kStepBegin, "step begin"},
+      {v1::JournalRecord::kFrames, "frames"},
+      {v1::JournalRecord::kStepDone, "step totals"},
+      {v1::JournalRecord::kHostLost, "loss"},
+      {v1::JournalRecord::kFault, "fault"},
+      {v1::JournalRecord::kStepEnd, "step end"},
+      {v1::JournalRecord::kHa, "record of a drill"},
+      {v1::JournalRecord::kRestart, "measurement of restart I/O"},
+      {v1::JournalRecord::kNote, "note"},
+      {v1::JournalRecord::kRunEnd, "run end"},
+  };
+  for (const auto& [kind, name] : kNames) {
+    if (kind == record.record_case()) return name;
   }
   return "unknown";
 }
@@ -132,6 +118,8 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
       if (!IsDrill()) return absl::InvalidArgumentError("the run is not a drill");
       if (record.ha().has_host_away()) timeline_.MayHaveRestarted(record.ha().host_away().host());
       return absl::OkStatus();
+    case v1::JournalRecord::kRestart:
+      return IsDrill() ? absl::OkStatus() : absl::InvalidArgumentError("the run measures no restart I/O");
     case v1::JournalRecord::kNote:
       notes_.Add("run", record.note().text());
       return absl::OkStatus();

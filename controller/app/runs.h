@@ -137,6 +137,10 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
 int RunDrill(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
              const RunSurroundings& around);
 
+// Measures the storage's share of a restart by a plan that has a seed, as RunPlan runs a plan.
+int RunRestart(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
+               const RunSurroundings& around);
+
 // Watches what a plan that is checked, with every default, asks for, as RunPlan runs a plan: `how.interval_ns` is the
 // length of the intervals of its lines, and not 0. `program`: the process of the plan's `pid`, which is released when
 // the step starts. Null where it runs already.

@@ -13,6 +13,7 @@ void AddRunCommand(CLI::App& app, CommandLine& line);
 void AddLimitCommand(CLI::App& app, CommandLine& line);
 void AddAcceptCommand(CLI::App& app, CommandLine& line);
 void AddHaCommand(CLI::App& app, CommandLine& line);
+void AddRestartCommand(CLI::App& app, CommandLine& line);
 void AddWatchCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
@@ -35,9 +36,10 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,    AddLimitCommand,  AddAcceptCommand,  AddHaCommand,      AddWatchCommand,  AddHostsCommand,
-    AddReportCommand, AddVerifyCommand, AddCompareCommand, AddAbCommand,      AddExportCommand, AddPlanCommand,
-    AddCleanCommand,  AddFsckCommand,   AddTlsCommand,     AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
+    AddRunCommand,   AddLimitCommand,   AddAcceptCommand, AddHaCommand,     AddRestartCommand,
+    AddWatchCommand, AddHostsCommand,   AddReportCommand, AddVerifyCommand, AddCompareCommand,
+    AddAbCommand,    AddExportCommand,  AddPlanCommand,   AddCleanCommand,  AddFsckCommand,
+    AddTlsCommand,   AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
 };
 
 }  // namespace plimsoll

@@ -51,6 +51,24 @@ bool SaysHowToWrite(const FieldDescriptor& field) {
   return field.containing_type() == v1::TestPlan::descriptor() && absl::c_linear_search(kFields, field.number());
 }
 
+// Whether the option has a meaning for the I/O of a restart: where it goes, how large the log is, and who runs it.
+bool IsForRestart(const FieldDescriptor& field) {
+  static constexpr int kWorkloadFields[] = {
+      v1::LogWorkload::kDirFieldNumber,
+      v1::LogWorkload::kFileSizeBytesFieldNumber,
+      v1::LogWorkload::kNumFilesFieldNumber,
+      v1::LogWorkload::kMinFreeBytesFieldNumber,
+  };
+  static constexpr int kPlanFields[] = {
+      v1::TestPlan::kNameFieldNumber, v1::TestPlan::kLeaseNsFieldNumber, v1::TestPlan::kHangLimitNsFieldNumber,
+      v1::TestPlan::kSeedFieldNumber, v1::TestPlan::kChangeFieldNumber,  v1::TestPlan::kOperatorFieldNumber,
+  };
+  if (field.containing_type() == v1::LogWorkload::descriptor()) {
+    return absl::c_linear_search(kWorkloadFields, field.number());
+  }
+  return field.containing_type() != v1::TestPlan::descriptor() || absl::c_linear_search(kPlanFields, field.number());
+}
+
 // Addresses are compared with their port.
 std::string Canonical(const std::string& address) {
   const auto addresses = ParseHostList(address);
@@ -81,6 +99,12 @@ PlanFlags::PlanFlags(CLI::App& app, RunKind kind) : kind_(kind) {
     AddFlags(*v1::TestPlan::descriptor(), "Run", app);
     return;
   }
+  if (kind == RunKind::kRestart) {
+    AddFlags(*v1::RestartPlan::descriptor(), "Restart", app);
+    AddFlags(*v1::LogWorkload::descriptor(), "Log", app);
+    AddFlags(*v1::TestPlan::descriptor(), "Run", app);
+    return;
+  }
   if (kind == RunKind::kAccept) AddFlags(*v1::AcceptPlan::descriptor(), "Acceptance", app);
   if (kind != RunKind::kRun) AddFlags(*v1::LimitPlan::descriptor(), "Search", app);
   AddFlags(*v1::LogWorkload::descriptor(), "Workload of every host", app);
@@ -95,6 +119,7 @@ void PlanFlags::AddFlags(const Descriptor& message, const std::string& group, CL
     const v1::FieldRule& rule = RuleOf(field);
     if (rule.flag().empty() || (kind_ == RunKind::kHa && rule.run_only())) continue;
     if (kind_ == RunKind::kWatch && SaysHowToWrite(field)) continue;
+    if (kind_ == RunKind::kRestart && !IsForRestart(field)) continue;
     // The parts of an acceptance write logs.
     if (kind_ == RunKind::kAccept && IsFilesField(field)) continue;
     // Each part of an acceptance removes its files.

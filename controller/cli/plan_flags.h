@@ -17,7 +17,8 @@ namespace plimsoll {
 // One option for every field of a plan whose rule names one, with its other spellings, --hosts and --hosts-file, and
 // for a run and a search --files-from. For a drill: those of its section, and those of a run that have a meaning for
 // it; the pairs name the hosts. For a search: those of its section, too. For an acceptance: those of its section and of
-// a search. For a watch: those of its section, and those of a run that do not say how to write.
+// a search. For a watch: those of its section, and those of a run that do not say how to write. For
+// the I/O of a restart: those of its section, and those of a run that say where it goes and who runs it.
 //
 // Construct before parsing, call ApplyTo after it. The app must outlive the object.
 class PlanFlags {

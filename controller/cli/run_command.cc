@@ -68,6 +68,7 @@ absl::StatusOr<v1::TestPlan> LoadRunPlan(const std::string& file, RunKind kind,
   const bool drill = kind == RunKind::kHa;
   if (search || acceptance) plan.mutable_limit();
   if (kind == RunKind::kWatch) plan.mutable_watch();
+  if (kind == RunKind::kRestart) plan.mutable_restart_time();
   if (acceptance) plan.mutable_accept();
   PLIMSOLL_RETURN_IF_ERROR(change(plan));
   places.ForgetChanged(read, plan);

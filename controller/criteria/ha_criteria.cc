@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLongestHaCriterion = 200;
 constexpr int64_t kMostHaTimeNs = 24 * 3'600 * kNsPerSecond;
-constexpr char kNoScan[] = "a queue manager's log was not replayed or not scanned at the end";
+constexpr char kNoScan[] = "a queue manager's log was not read by a takeover or not scanned at the end";
 constexpr char kNoTakeover[] = "there was no takeover";
 // Longer comparisons first.
 constexpr std::array<const char*, 6> kHaComparisons = {"<=", ">=", "==", "<", ">", ":"};
@@ -49,9 +49,9 @@ std::vector<HaMetricInfo> MakeHaMetrics() {
        kNoTakeover},
       {HaMetric::kGapMedian, "gap_median", true, "median of it", kNoTakeover},
       {HaMetric::kGrantMax, "grant_max", true, "longest time from the fault to the grant of the lock", kNoTakeover},
-      {HaMetric::kReplayMax, "replay_max", true, "longest time from the grant to the end of the replay", kNoTakeover},
+      {HaMetric::kReplayMax, "replay_max", true, "longest time from the grant until the log was read", kNoTakeover},
       {HaMetric::kOwnMax, "own_max", true,
-       "longest time from the grant to the first new durable write, without the replay", kNoTakeover},
+       "longest time from the grant to the first new durable write, without reading the log", kNoTakeover},
   };
 }
 

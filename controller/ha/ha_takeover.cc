@@ -154,7 +154,7 @@ void SetLog(const HaInstanceFacts& old, const HaInstanceFacts& next, const HaBef
   report.set_acknowledged(before.last_sequence);
   if (old.ledger.broken) judged.reasons.emplace_back("the ledger of the old active instance has a hole");
   if (!next.replayed.has_value()) {
-    judged.reasons.emplace_back("the new active instance did not report a replay");
+    judged.reasons.emplace_back("the new active instance did not report that it had read the log");
     return;
   }
   const v1::HaReplayed& replayed = next.replayed->event;
@@ -169,7 +169,7 @@ void SetLog(const HaInstanceFacts& old, const HaInstanceFacts& next, const HaBef
   findings.set_lost(log.missing + log.torn + log.misplaced);
   if (!log.unknown.empty()) judged.reasons.push_back(log.unknown);
   if (next.writing.has_value() && next.writing->event.first_sequence() != replayed.last_sequence() + 1) {
-    judged.reasons.emplace_back("the new active instance did not continue behind the end of its replay");
+    judged.reasons.emplace_back("the new active instance did not continue behind the end of the log that it had read");
   }
   // At most one write was in flight. More of them are writes whose entries did not arrive, as of a host that died.
   const bool complete = old.ended.has_value() && old.ended->event.last_sequence() != 0;
@@ -177,7 +177,7 @@ void SetLog(const HaInstanceFacts& old, const HaInstanceFacts& next, const HaBef
     findings.set_in_doubt_present(1);
     if (complete && replayed.last_sequence() > before.last_sequence + 1 &&
         old.ledger.last_sequence == before.last_sequence) {
-      judged.reasons.emplace_back("the replay found more writes than the old active instance had completed");
+      judged.reasons.emplace_back("reading the log found more writes than the old active instance had completed");
     }
   } else if (!complete || old.ended->event.in_flight_since_ns() != 0) {
     findings.set_in_doubt_absent(1);

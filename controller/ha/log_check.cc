@@ -300,7 +300,7 @@ HaLogFindings CheckReplay(const v1::HaReplayed& replayed, uint64_t last, std::se
     findings.missing += tail - std::min(tail, faulty_in_tail);
   }
   if (replayed.faults().left_out() > 0) {
-    findings.unknown = absl::StrCat("the replay left out ", replayed.faults().left_out(), " faulty blocks");
+    findings.unknown = absl::StrCat("reading the log left out ", replayed.faults().left_out(), " faulty blocks");
   }
   return findings;
 }

@@ -62,14 +62,25 @@ plimsoll.digestLine = (digest) => {
       '. \u201cplimsoll verify\u201d shows whether the files are still the same; pages are not among them.')];
 };
 
-// The mark of a series as its chart draws it: a line with its pattern of dashes, or an area. `one`: {color, dash}.
+// Points of a chart that are not filled circles, as the path of an SVG around (0, 0).
+plimsoll.MARKS = {
+  ring: 'M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0',
+  diamond: 'M0 -6L5 0L0 6L-5 0Z'
+};
+
+// The mark of a series as its chart draws it: a line with its pattern of dashes, an area, or points, which may have a
+// line through them. `one`: {color, dash, mark: of plimsoll.MARKS, line}.
 plimsoll.swatch = (one, area = false) => {
   const {svg} = plimsoll;
-  const [width, height] = [area ? 14 : 30, 12];
-  const shape = area ? svg('rect', {width, height}) : svg('path', {d: 'M0 6H30'});
-  if (!area && one.dash) shape.setAttribute('stroke-dasharray', one.dash.join(' '));
-  const picture = svg(
-      'svg', {viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'swatch', 'aria-hidden': 'true'}, shape);
+  const isLine = !area || one.line;
+  const [width, height] = [isLine ? 30 : 14, 12];
+  const line = svg('path', {d: 'M0 6H30'});
+  if (one.dash) line.setAttribute('stroke-dasharray', one.dash.join(' '));
+  const points = one.mark ? svg('path', {d: plimsoll.MARKS[one.mark], transform: 'translate(' + width / 2 + ' 6)'}) :
+                            svg('rect', one.line ? {x: 11, y: 2, width: 8, height: 8, rx: 4} : {width, height});
+  const picture =
+      svg('svg', {viewBox: '0 0 ' + width + ' ' + height, width, height, class: 'swatch', 'aria-hidden': 'true'},
+          ...(isLine ? [line] : []), ...(area ? [points] : []));
   picture.style.setProperty('--swatch', 'var(--' + one.color + ')');
   return picture;
 };

@@ -33,7 +33,9 @@ plimsoll.Chart = class {
   // - name: what the chart shows, for its table and for those who cannot see it
   // - x: positions, rising; xTitle; xText(x, row) for people; xTicks(from, to, pixels), their labels xWidth pixels wide
   // - series: [{name, values: as long as x, null where there is none, color: a token of base.css, dash: [on, off] or
-  //   nothing, hidden, help, whole: true where it sums up others, dots: the radius of points without a line}]
+  //   nothing, hidden, help, whole: true where it sums up others, dots: the radius of points without a line, mark: one
+  //   of plimsoll.MARKS in place of such points, part: what it is called where it belongs to the series before it and
+  //   has no button of its own, line: true of points whose part is a line through them}]
   // - range: the plimsoll.Range that the chart shows, alone or with others
   // - beyond: how far the axis goes beyond the end of the range, for what is drawn there
   // - yTitle; yTick(value) for the axis; yText(value) with its unit
@@ -41,6 +43,7 @@ plimsoll.Chart = class {
   // - underlays: [draw(context, area, toX, toY)], behind the lines; null ones are left out
   // - floor: as long as x, values that the axis must reach down to once setFloor(true) was called
   // - tableRows: a Set of the rows that the table has, where that is not all
+  // - stops: a Set of the rows whose values pointer and keyboard show, where that is not all
   // - ends: true where the value at the last position of each series is labelled at the right edge
   // - thinned: the remark on rows that are left out, null where there are none; remark: another one
   // - nothing: the text shown without rows; height in pixels
@@ -49,6 +52,12 @@ plimsoll.Chart = class {
         {steps: false, points: false, stacked: false, log: false, height: 240, xWidth: 64, beyond: 0, ...options};
     this.visible = options.series.map((one) => !one.hidden);
     this.underlays = (options.underlays || []).filter((draw) => draw !== null);
+    // Of several rows at one position they show the first.
+    const {x, stops} = options;
+    this.stops = x.map((_, row) => row)
+                     .filter((row) => !stops || stops.has(row))
+                     .filter((row, at, all) => at === 0 || x[all[at - 1]] !== x[row]);
+    this.places = this.stops.map((row) => x[row]);
     this.row = null;
     this.scale = 1;
     this.element = this.makeElement();
@@ -77,7 +86,7 @@ plimsoll.Chart = class {
       animatedZooms: false,
       labelsKMB: false,
       highlightCircleSize: 3,
-      yRangePad: options.log ? 14 : 4,
+      yRangePad: this.yPad(),
       rightGap: options.ends ? this.endsWidth() : 8,
       ...this.look(),
       interactionModel: this.interaction(),
@@ -133,6 +142,7 @@ plimsoll.Chart = class {
                                 1.5,
         fillGraph: options.stacked,
         ...(one.dots ? {drawPoints: true, pointSize: one.dots} : {}),
+        ...(one.mark ? {drawPointCallback: this.drawMark(plimsoll.MARKS[one.mark])} : {}),
       };
     });
     if (options.floor) series.floor = {color: 'transparent', highlightCircleSize: 0, drawPoints: false, pointSize: 0};
@@ -164,6 +174,25 @@ plimsoll.Chart = class {
     };
   }
 
+  // Pixels beyond the highest and the lowest value: as many as a mark there needs.
+  yPad() {
+    if (this.options.log) return 14;
+    return this.options.series.some((one) => one.mark) ? 9 : 4;
+  }
+
+  // Makes a function that draws a mark at each point of a series.
+  drawMark(path) {
+    return (graph, name, context, x, y, color) => {
+      context.save();
+      context.translate(x, y);
+      context.strokeStyle = color;
+      context.lineWidth = 1.5;
+      context.setLineDash([]);
+      context.stroke(new Path2D(path));
+      context.restore();
+    };
+  }
+
   // After the colour scheme has changed.
   restyle() {
     this.graph?.updateOptions(this.look());
@@ -181,9 +210,11 @@ plimsoll.Chart = class {
   makeElement() {
     const {el} = plimsoll;
     const {options} = this;
-    const names = plimsoll.format.shortNames(options.series.map((one) => one.name), plimsoll.CHIP_NAME);
-    this.chips = options.series.map((one, at) => this.makeChip(one, at, names[at]));
-    const buttons = [...this.chips.map((chip) => chip.button)];
+    const own = options.series.filter((one) => !one.part);
+    const names = plimsoll.format.shortNames(own.map((one) => one.name), plimsoll.CHIP_NAME);
+    this.chips = [];
+    options.series.forEach((one, at) => this.chips.push(this.makeChip(one, at, names[own.indexOf(one)])));
+    const buttons = own.map((one) => this.chips[options.series.indexOf(one)].button);
     if (buttons.length > 3) {
       const all = (shown) => options.series.map(() => shown);
       buttons.push(
@@ -220,8 +251,13 @@ plimsoll.Chart = class {
 
   makeChip(one, at, name) {
     const {el} = plimsoll;
-    const swatch = plimsoll.swatch(one, this.options.stacked || one.dots > 0);
     const value = el('span', {class: 'value'});
+    if (one.part) {
+      const {button} = this.chips[at - 1];
+      button.append(value);
+      return {button, value};
+    }
+    const swatch = plimsoll.swatch(one, this.options.stacked || one.dots > 0);
     const button =
         el('button', {
           type: 'button',
@@ -236,8 +272,9 @@ plimsoll.Chart = class {
 
   // Shows the series for which `visible` is true.
   show(visible) {
-    this.visible = visible;
-    this.chips.forEach((chip, at) => chip.button.setAttribute('aria-pressed', String(visible[at])));
+    this.visible = [];
+    this.options.series.forEach((one, at) => this.visible.push(one.part ? this.visible[at - 1] : visible[at]));
+    this.chips.forEach((chip, at) => chip.button.setAttribute('aria-pressed', String(this.visible[at])));
     if (this.graph !== null) this.graph.updateOptions({visibility: this.visibility()});
   }
 
@@ -305,7 +342,7 @@ plimsoll.Chart = class {
 
   setLog(log) {
     this.options.log = log;
-    this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: log ? 14 : 4});
+    this.graph?.updateOptions({...this.look(), includeZero: !log, yRangePad: this.yPad()});
   }
 
   // What the axis shows of a range.
@@ -340,13 +377,14 @@ plimsoll.Chart = class {
   // Shows the values at the position nearest to x; null: none.
   showAt(x) {
     const {options} = this;
-    this.row = x === null ? null : plimsoll.nearest(options.x, x);
+    this.row = x === null ? null : this.stops[plimsoll.nearest(this.places, x)];
     const at = this.row === null ? null : options.x[this.row];
     this.chips.forEach((chip, number) => {
-      const value = at === null ? null : options.series[number].values[this.row];
+      const {values, part} = options.series[number];
+      const value = at === null ? null : values[this.row];
       chip.value.textContent = at === null      ? '' :
-          value === null || value === undefined ? '\u2013' :
-                                                  options.yText(value);
+          value === null || value === undefined ? (part ? '' : '\u2013') :
+                                                  (part ? part + ' ' : '') + options.yText(value);
     });
     this.where.textContent = at === null ? '' : options.xText(at, this.row);
     this.cursor.hidden = at === null;
@@ -364,21 +402,21 @@ plimsoll.Chart = class {
   }
 
   key(event) {
-    const {range, x} = this.options;
+    const {places, row, options: {range, x}} = this;
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const move = (to) => {
       const [from, until] = range.current;
-      const first = plimsoll.nearest(x, from);
-      const last = plimsoll.nearest(x, until);
-      range.hover(x[Math.min(Math.max(to, first), last)]);
+      const first = plimsoll.nearest(places, from);
+      const last = plimsoll.nearest(places, until);
+      range.hover(places[Math.min(Math.max(to, first), last)]);
       this.say();
     };
-    const here = this.row === null ? plimsoll.nearest(x, range.current[0]) - 1 : this.row;
+    const here = row === null ? plimsoll.nearest(places, range.current[0]) - 1 : plimsoll.nearest(places, x[row]);
     const actions = {
       ArrowLeft: () => (event.shiftKey ? range.pan(-0.25) : move(here - 1)),
       ArrowRight: () => (event.shiftKey ? range.pan(0.25) : move(here + 1)),
       Home: () => move(0),
-      End: () => move(x.length - 1),
+      End: () => move(places.length - 1),
       '+': () => range.zoom(0.5),
       '=': () => range.zoom(0.5),
       '-': () => range.zoom(2),

@@ -198,10 +198,10 @@
     free_to_granted:
         ['Lock free to granted', 'until the standby instance noticed: with polling, after one interval at most'],
     to_granted: ['Fault to granted', 'until the standby instance had the lock'],
-    to_replayed: ['Granted to replayed', 'reading the log since the last checkpoint'],
-    to_first_write: ['Replayed to first write', 'until the first write of the new active instance was durable'],
+    to_replayed: ['Granted to log read', 'reading the log since the last checkpoint; not MQ\'s restart'],
+    to_first_write: ['Log read to first write', 'until the first write of the new active instance was durable'],
     takeover: ['Takeover', 'from the fault to the first new durable write'],
-    own: ['Own share', 'from the grant to the first write, minus the replay: what the instance itself adds'],
+    own: ['Own share', 'from the grant to the first write, minus the log read: what the instance itself adds'],
   };
 
   // Percentiles only where some phase has enough takeovers for them.
@@ -225,11 +225,11 @@
   };
 
   const roundTable = (takeovers) => plimsoll.table(
-      'Rounds; lock free and granted: since the fault; replayed: since the grant; first write: since the end of the replay',
+      'Rounds; lock free and granted: since the fault; log read: since the grant, not MQ\'s restart; first write: since the log was read',
       [
         {title: 'Round', head: true}, {title: 'Fault', text: true}, {title: 'From', text: true},
         {title: 'To', text: true}, {title: 'QM'}, {title: 'Result', text: true}, {title: 'Gap', time: 'gap'},
-        {title: 'Lock free', time: 'phase'}, {title: 'Granted', time: 'phase'}, {title: 'Replayed', time: 'phase'},
+        {title: 'Lock free', time: 'phase'}, {title: 'Granted', time: 'phase'}, {title: 'Log read', time: 'phase'},
         {title: 'First write', time: 'phase'}, {title: 'Lost'}
       ],
       takeovers.map(

@@ -17,13 +17,16 @@ plimsoll.haPicture = (() => {
       'phase-2', 'lock free \u2192 granted',
       'until the standby instance had it; it polls, or blocks until the storage grants the lock'
     ],
-    ['phase-3', 'granted \u2192 replayed', 'raising the epoch and reading the log since the last checkpoint'],
-    ['phase-4', 'replayed \u2192 first write', 'until the first write of the new active instance was durable'],
+    [
+      'phase-3', 'granted \u2192 log read',
+      'raising the epoch and reading the log since the last checkpoint; not MQ\'s restart'
+    ],
+    ['phase-4', 'log read \u2192 first write', 'until the first write of the new active instance was durable'],
   ];
 
   const STATES = {
     standby: ['standby', 'runs, and waits for the lock'],
-    replaying: ['replaying', 'has the lock and reads the log'],
+    replaying: ['reading the log', 'has the lock and reads the log'],
     active: ['active', 'may write'],
     stopped: ['stopped', 'by SIGSTOP, until SIGCONT'],
     unknown: ['unknown', 'no contact with its host'],

@@ -94,7 +94,9 @@ plimsoll.page = (() => {
                plimsoll.words.all('known, or too few writes for this percentile. ') +
                'Point at a dotted word, or focus it, to see what it means.'),
         ...plimsoll.digestLine(digest));
-    state.sweep = [...kinds.flatMap((kind) => kind.charts || []), ...sweep.charts];
+    state.ofKinds = kinds.flatMap((kind) => kind.charts || []);
+    state.ofSteps = sweep.charts;
+    state.sweep = [...state.ofKinds, ...state.ofSteps];
     for (const chart of state.sweep) chart.draw();
     kinds.forEach(({redraw}) => redraw && redraw());
     state.sheet = sheet;
@@ -105,6 +107,6 @@ plimsoll.page = (() => {
   };
 
   build();
-  plimsoll.followSchemeAndPaper(charts, () => state.sweep, [state.sheet]);
+  plimsoll.followSchemeAndPaper(() => [...state.ofKinds, ...charts()], () => state.ofSteps, [state.sheet]);
   return {report, steps, charts, showStep, state};
 })();

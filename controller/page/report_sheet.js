@@ -99,7 +99,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                         ...FIGURES.map(([, get]) => get(step))])),
        steps.length > MOST.rows ? el('p', {class: 'soft'}, more(steps.length, MOST.rows, 'step')) : null];
 
-  // Without steps: the criteria, and a drill's takeovers.
+  // Without steps: the criteria, and what the kind of run has for the sheet.
   const ofRun = () => {
     const remark = (one) => cut([one.host ? summary.where(one) : '', one.reason].filter((part) => part).join('; '));
     const remarks = criteria.some((one) => remark(one) !== '');
@@ -113,7 +113,7 @@ plimsoll.sheet = (report, rows, steps, ha) => {
                 ...(remarks ? [{title: 'Remark', text: true}] : [])
               ],
               criteria.map((one) => [nameOf(one), outcome(one), ...(remarks ? [remark(one)] : [])])),
-      sheet ? sheet({ha}) : null
+      sheet ? sheet({report, ha}) : null
     ];
   };
 

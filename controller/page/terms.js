@@ -56,7 +56,7 @@ plimsoll.TERMS = {
   // Drills.
   'poller': 'an independent process that tries the lock every few milliseconds, to see when the storage releases it',
   'epoch': 'number of the active instance that wrote a page; each takeover raises it by one',
-  'checkpoint': 'the block up to which the log needs no replay',
+  'checkpoint': 'the block up to which the log need not be read again',
   'Torn': 'pages that were only partly written',
   'Misplaced': 'pages found in the place of another page',
   'Overwritten': 'acknowledged pages that an older instance overwrote',

@@ -373,7 +373,7 @@ std::string Sections() {
     const FieldDescriptor& field = *FindField(*v1::TestPlan::descriptor(), FactsOf(kind->kind).section);
     absl::StrAppend(&text, "\n## Keys of `", FieldKey(field), "`\n", kind->reference, Table(*field.message_type()));
     for (const FieldDescriptor& below : FieldsOf(*field.message_type())) {
-      if (below.message_type() == nullptr) continue;
+      if (below.message_type() == nullptr || RuleOf(below).no_key()) continue;
       absl::StrAppend(&text, "\n## Keys of `", FieldKey(below), "` in `", FieldKey(field), "`\n",
                       Table(*below.message_type()));
     }

@@ -159,6 +159,19 @@ absl::StatusOr<FieldValue> ParseInteger(const FieldDescriptor& field, const std:
   return BadValue(field, text, "is out of range");
 }
 
+// FieldRule.bare_unit of numbers that may be written in thousands and millions.
+constexpr char kCountUnit[] = "count";
+
+// "250k" as "250000", "1m" as "1000000"; other text as it is.
+std::string InUnits(const std::string& text) {
+  for (const auto& [suffix, zeros] : {std::pair('k', "000"), std::pair('m', "000000")}) {
+    if (text.size() > 1 && absl::ascii_tolower(static_cast<unsigned char>(text.back())) == suffix) {
+      return absl::StrCat(text.substr(0, text.size() - 1), zeros);
+    }
+  }
+  return text;
+}
+
 absl::StatusOr<FieldValue> ParseReal(const FieldDescriptor& field, const std::string& text) {
   constexpr const char* kProblem = "is not a number";
   // "5%" and "5" are the same of what is in percent.
@@ -221,7 +234,7 @@ absl::StatusOr<FieldValue> ParseUnchecked(const FieldDescriptor& field, const st
       return FieldValue(*time);
     }
     case ValueKind::kInteger:
-      return ParseInteger(field, text);
+      return ParseInteger(field, RuleOf(field).bare_unit() == kCountUnit ? InUnits(text) : text);
     case ValueKind::kNumber:
       return ParseReal(field, text);
     case ValueKind::kEnum:

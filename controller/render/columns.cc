@@ -74,7 +74,8 @@ constexpr FigureColumn kRateFigures[] = {
      .help = "writes per second that --rate sets for each queue manager; missed below 99 % of it",
      .csv_name = "rate_held"},
     {"unserved", "not issued", FigureFormat::kCount, kTables,
-     "writes that were overdue when the step ended; their age then counts as their response time"},
+     "writes, and reads beside them, that were overdue when the step ended; their age then counts as their response "
+     "time"},
     {"max_behind_writes"},
     {"max_behind_ns", "lag", FigureFormat::kLatency, kTables, "the longest schedule lag of a writer"},
 };

@@ -14,9 +14,9 @@ namespace plimsoll {
 // those with an analysis of their own. The tables of the layers are made from these lists: for a kind Name they need
 // kNamePlanKind (plan_kinds.h), kNameTextSection (sections.h) and MakeNameAnalysis (kind_analysis.cc), each in the
 // sources of the kind.
-#define PLIMSOLL_PLANNED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement) KIND(Watch)
-#define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement) KIND(Watch)
-#define PLIMSOLL_ANALYSED_KINDS(KIND) KIND(Ha) KIND(Limit)
+#define PLIMSOLL_PLANNED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement) KIND(Watch) KIND(Restart)
+#define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement) KIND(Watch) KIND(Restart)
+#define PLIMSOLL_ANALYSED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Restart)
 
 // kRun: log writes in the steps that the plan lists.
 enum class RunKind : uint8_t {
@@ -54,6 +54,9 @@ inline constexpr RunKindFacts kRunKinds[] = {
     {RunKind::kPlacement, "placement", "run", "placement", "a placement",
      ", whose steps have different hosts down; compare runs (`plimsoll run`) without one", nullptr, true},
     {RunKind::kWatch, "watch", "watch", "watched log", "a watch"},
+    {RunKind::kRestart, "restart_time", "restart-time", "storage's share of a restart", "a measurement of restart I/O",
+     ", which has no steps; it compares the directories of its own run (--vary dir=A,B)",
+     ", which writes no log: there are no writes to export; `plimsoll report` shows its figures"},
     {},
 };
 

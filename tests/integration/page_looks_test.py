@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 import subprocess
 
 import harness
@@ -90,22 +89,6 @@ OVERLAPS = """
 
 class PageLooks(pages.PageTest):
 
-    def changed(self, kind, change):
-        """Opens the page of a made-up report whose report in the page's data a function has changed."""
-        self.changed_data(kind, lambda data: change(data["report"]))
-
-    def changed_data(self, kind, change):
-        """The same with all of the page's data."""
-        self.sample(kind)
-        page = self.base / f"{kind}.html"
-        text = page.read_text()
-        found = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', text, re.DOTALL)
-        data = json.loads(found.group(2))
-        change(data)
-        told = json.dumps(data).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-        page.write_text(text[:found.start(2)] + told + text[found.end(2):])
-        self.browser.open(page)
-
     def renamed(self, kind, names):
         """Opens the page of a made-up report whose hosts have other names."""
         report = self.sample(kind)
@@ -134,7 +117,7 @@ class PageLooks(pages.PageTest):
 
     def open_all(self):
         """Opens each kind of page in turn."""
-        for kind in ("storages", "parts", "sweep", "placement", "search", "queues", "lost", "drill", "cutoff"):
+        for kind in ("storages", "parts", "sweep", "placement", "search", "restart", "queues", "lost", "drill", "cutoff"):
             self.sample(kind)
             yield kind
         self.compare([("a", 1), ("aa", 1.01)], [("bbb", 1.2), ("bbbb", 1.21), ("bbbbb", 1.19)], [("c", 0.8)])
@@ -347,6 +330,14 @@ class PageLooks(pages.PageTest):
         self.assertIn("400 intervals of <b>log.txt</b>", text)
         self.assertIn("2 intervals have writes above 128 KiB, the largest size measured: not compared.", text)
         self.assert_quiet()
+
+    def test_the_charts_of_a_kind_of_run_are_as_wide_as_the_sheet_on_paper(self):
+        for kind, place in (("restart", "#restart-redo canvas"), ("search", "#limit canvas")):
+            self.sample(kind)
+            self.browser.script("window.dispatchEvent(new Event('beforeprint'))")
+            width = self.browser.script("return document.querySelector(arguments[0]).getBoundingClientRect().width", place)
+            self.assertAlmostEqual(width, 680, delta=4, msg=kind)
+            self.browser.script("window.dispatchEvent(new Event('afterprint'))")
 
     def test_tables_that_are_too_wide_show_that_they_scroll(self):
         self.browser.set_size(390, 900, mobile=True)

@@ -27,7 +27,7 @@ def timeline(report, number):
         (0.0, takeover["old_host"], f"the fault: {each['fault']}"),
         (s["to_granted"], takeover["new_host"], "the lock is granted"),
         (s["to_granted"] + s["to_replayed"], takeover["new_host"],
-         f"{takeover['replayed_pages']:,} pages replayed, up to block {takeover['replayed']:,}"),
+         f"{takeover['replayed_pages']:,} pages of log read, up to block {takeover['replayed']:,}"),
         (first, takeover["new_host"], "first new durable write"),
     ]
     if "to_free" in takeover:
@@ -44,7 +44,7 @@ def timeline(report, number):
     yield ""
     yield f"  {takeover['old_host']}  " + "=" * fault + "X"
     yield f"  {takeover['new_host']}  " + "." * granted + "r" * max(1, written - granted) + "=" * (WIDTH - max(written, granted + 1))
-    yield "  = writes   X fault   . waits for the lock   r replays"
+    yield "  = writes   X fault   . waits for the lock   r reads the log"
 
 
 def main():

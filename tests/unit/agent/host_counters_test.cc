@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "agent/host/counters.h"
@@ -98,6 +99,22 @@ TEST(ParseMountStats, AddsUpTheTwoOperationsThatRead) {
   EXPECT_EQ(read.queue_ms(), 3U);
   EXPECT_EQ(read.round_trip_ms(), 31U);
   EXPECT_EQ(read.execute_ms(), 34U);
+}
+
+TEST(ParseNfsReadBytes, AreThoseThatItsMountReadFromTheServer) {
+  const std::string text =
+      "device filer:/a mounted on /mnt/a with fstype nfs4 statvers=1.1\n"
+      "\tbytes:\t1 2 3 4 5000 6 7 8\n"
+      "device filer:/b mounted on /mnt/b with fstype nfs4 statvers=1.1\n"
+      "\tbytes:\t1 2 3 4\n"
+      "device filer:/c mounted on /mnt/a with fstype nfs4 statvers=1.1\n"
+      "\tbytes:\t1 2 3 4 7000 6 7 8\n";
+  // The uppermost of two mounts.
+  EXPECT_EQ(ParseNfsReadBytes(text, "/mnt/a"), 7000U);
+  EXPECT_EQ(ParseNfsReadBytes(text, "/mnt/b"), std::nullopt);
+  EXPECT_EQ(ParseNfsReadBytes(text, "/mnt/c"), std::nullopt);
+  EXPECT_EQ(ParseNfsReadBytes(kMountStats, "/mnt/my mq"), 0U);
+  EXPECT_EQ(ParseNfsReadBytes(kMountStats, "/mnt/v3"), std::nullopt);
 }
 
 TEST(ParseMountStats, AcceptsTheOlderFormatAndAMissingOperation) {

@@ -137,6 +137,27 @@ TEST_F(LeftoversTest, RemovesFilesThatThePlanNamedAndNoOthersBesideThem) {
   EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(path));
 }
 
+TEST_F(LeftoversTest, RemovesQueueFilesAndNoOthersBesideThem) {
+  const std::string path = Leave(".", "0a", "alpha", kMine);
+  const std::string queues = path + "/qm1/queues/";
+  fs::create_directories(queues);
+  for (const char* name : {"queue1", "queue12", "queue", "queue1.old"}) {
+    tests::WriteText(queues + name, tests::ExtentPage());
+  }
+  tests::WriteText(queues + "queue2", "precious");
+  const auto listed = sandbox_->ListRunDirectories(temp_.path());
+  ASSERT_THAT(listed, IsOk());
+  ASSERT_THAT(*listed, SizeIs(1));
+  EXPECT_EQ(listed->front().files(), 7U);
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), IsEmpty());
+  for (const char* removed : {"queue1", "queue12"}) EXPECT_FALSE(fs::exists(queues + removed)) << removed;
+  for (const char* kept : {"queue", "queue1.old", "queue2"}) {
+    EXPECT_TRUE(fs::exists(queues + kept)) << kept;
+    fs::remove(queues + kept);
+  }
+  EXPECT_THAT(sandbox_->RemoveLeftovers(), ElementsAre(path));
+}
+
 TEST_F(LeftoversTest, LeavesFilesInAnExtentsPlaceThatTheRunDidNotWrite) {
   const std::string path = Leave(".", "0a", "alpha", kMine);
   const std::string active = path + "/qm1/active/";

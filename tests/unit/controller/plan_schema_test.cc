@@ -81,14 +81,23 @@ class RuleChecker {
     if (rule.flag().empty() && rule.alias_size() > 0) Add(field, "has an alias and no flag");
     std::vector<std::string> flags(rule.alias().begin(), rule.alias().end());
     if (!rule.flag().empty()) flags.push_back(rule.flag());
+    // `plimsoll restart-time` takes no option of another section: only those of workload and plan must differ.
+    const bool of_restart = field.containing_type() == v1::RestartPlan::descriptor();
     for (const std::string& flag : flags) {
-      if (!flags_.insert(flag).second) Add(field, absl::StrCat("has the flag --", flag, " of another field"));
+      const bool taken = of_restart ? common_flags_.contains(flag) || !restart_flags_.insert(flag).second
+                                    : !flags_.insert(flag).second;
+      if (taken) Add(field, absl::StrCat("has the flag --", flag, " of another field"));
+      const Descriptor* const type = field.containing_type();
+      if (type == v1::TestPlan::descriptor() || type == v1::LogWorkload::descriptor()) common_flags_.insert(flag);
     }
   }
 
   std::vector<std::string> problems_;
   std::set<const Descriptor*> seen_;
   std::set<std::string> flags_;
+  // Those of plan and workload, which every command has that takes a plan, and those of restart I/O.
+  std::set<std::string> common_flags_;
+  std::set<std::string> restart_flags_;
 };
 
 // What is wrong with the rules of a message and those below it: a field without help, a default outside its range, a

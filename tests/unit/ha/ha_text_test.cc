@@ -51,7 +51,7 @@ TEST(HaText, TheWidestRoundsFitTheScreenWithEveryColumn) {
     for (const absl::string_view line : absl::StrSplit(text, '\n')) {
       EXPECT_LE(DisplayWidth(std::string(line)), 80U) << line;
     }
-    EXPECT_THAT(text, HasSubstr("gap   free  grant replay  first")) << "no heading is cut off";
+    EXPECT_THAT(text, HasSubstr("gap   free  grant   read  first")) << "no heading is cut off";
     EXPECT_EQ(text.find("first lost\n") != std::string::npos, lost > 0);
   }
 }

@@ -1,6 +1,6 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// cutoff|drill|empty|hostile|hour|long-drill|lost|many|mixed|mq-log|parts|placement|plain|queues|reads|search|sweep|
-// storages.
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|mixed|mq-log|parts|placement|plain|queues|reads|restart|search|
+// sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
 #include <algorithm>
@@ -241,6 +241,107 @@ v1::Report PlacedReport() {
   return report;
 }
 
+// Three rounds of one way to read and apply a log, and the line through them. Everything takes `slower` times as long.
+void AddRedo(v1::RestartRedoWay way, uint32_t side, double slower, v1::RestartReport& restart) {
+  constexpr double kUs = 1e6;
+  constexpr uint32_t kRounds = 3;
+  const bool coalesced = way == v1::RESTART_REDO_WAY_COALESCED;
+  v1::RestartRedoReport& redo = *restart.mutable_sides(static_cast<int>(side))->add_redo();
+  redo.set_way(way);
+  redo.set_message_size_bytes(2'048);
+  redo.set_slope_us(slower * (coalesced ? 3 : 200));
+  redo.set_intercept_us(slower * 20'000);
+  redo.set_slope_error_us(0.02 * redo.slope_us());
+  redo.set_r_squared(0.998);
+  const auto seconds = [&redo](uint64_t records) {
+    return (redo.intercept_us() + redo.slope_us() * static_cast<double>(records)) / kUs;
+  };
+  redo.set_extended_seconds(seconds(restart.extended_to_records()));
+  redo.set_extended_error_seconds(0.02 * redo.extended_seconds());
+  redo.set_calls_per_record(coalesced ? 0.04 : 2.4);
+  for (const uint64_t records : {500U, 1'000U, 2'000U}) {
+    v1::RestartPoint& point = *redo.add_points();
+    point.set_records(records);
+    point.set_rounds(kRounds);
+    point.set_median_seconds(seconds(records));
+    point.set_min_seconds(0.9 * seconds(records));
+    point.set_max_seconds(1.1 * seconds(records));
+    point.set_log_seconds(0.1 * seconds(records));
+    point.set_queue_seconds(0.85 * seconds(records));
+    point.set_log_bytes(2'600 * records);
+    point.set_queue_calls(coalesced ? records / 25 : 12 * records / 5);
+    for (uint32_t round = 1; round <= kRounds; ++round) {
+      v1::RestartMeasurement& measurement = *restart.add_measurements();
+      measurement.set_round(round);
+      measurement.set_side(side);
+      measurement.set_way(way);
+      measurement.set_message_size_bytes(2'048);
+      measurement.set_records(records);
+      measurement.set_seconds((0.8 + 0.1 * round) * seconds(records));
+    }
+  }
+}
+
+// A measurement of restart I/O on two directories, of which one answered from a cache, beside three restarts of a queue
+// manager; the records of one are not known.
+v1::Report RestartSample() {
+  tests::MadeUp made_up;
+  made_up.name = "Restart of PAYMENTS";
+  made_up.hosts = {"alpha"};
+  made_up.qms = 1;
+  v1::Report report = tests::MakeReport(made_up);
+  report.clear_steps();
+  report.clear_verdict();
+  report.mutable_verdict()->set_outcome(v1::OUTCOME_DONE);
+  report.mutable_plan()->clear_criteria();
+  report.mutable_plan()->mutable_restart_time();
+  v1::RestartReport& restart = *report.mutable_restart_time();
+  restart.set_extended_to_records(60'000);
+  restart.add_assumptions("Each log record changes one page of a queue file: <b>MQ's records differ</b>.");
+  restart.add_assumptions("2.4 calls for each record is fitted to one study.");
+  for (uint32_t number = 0; number < 2; ++number) {
+    const double slower = number == 0 ? 1 : 10;
+    v1::RestartSide& side = *restart.add_sides();
+    side.set_directory(number == 0 ? "/mnt/san" : "/mnt/nfs");
+    side.set_fs_type(number == 0 ? "xfs" : "nfs4");
+    side.set_fs_source(number == 0 ? "/dev/mapper/mpatha" : "filer1:/mq");
+    side.set_cold(number == 0);
+    AddRedo(v1::RESTART_REDO_WAY_COALESCED, number, slower, restart);
+    AddRedo(v1::RESTART_REDO_WAY_PER_RECORD, number, slower, restart);
+    for (const uint64_t depth : {250'000U, 1'000'000U}) {
+      v1::RestartLoadReport& load = *side.add_load();
+      load.set_way(v1::RESTART_LOAD_WAY_PARALLEL);
+      load.set_depth(depth);
+      load.set_rounds(3);
+      load.set_median_seconds(slower * static_cast<double>(depth) / 2e7);
+      load.set_min_seconds(0.9 * load.median_seconds());
+      load.set_max_seconds(1.1 * load.median_seconds());
+      load.set_bytes(1'280 * depth);
+      load.set_calls(depth / 50);
+    }
+    v1::RestartUndoReport& undo = *side.add_undo();
+    undo.set_message_size_bytes(2'048);
+    undo.set_uncommitted(400'000);
+    undo.set_transactions(10);
+    undo.set_rounds(3);
+    undo.set_median_seconds(slower * 48);
+    undo.set_min_seconds(slower * 46);
+    undo.set_max_seconds(slower * 51);
+    undo.set_queue_calls(800'000);
+    undo.set_log_writes(10);
+  }
+  for (const uint64_t records : {1'731U, 812U, 0U}) {
+    v1::RealRestart& real = *restart.add_real();
+    real.set_queue_manager("PAYMENTS");
+    real.set_begin_s(1'763'665'211);
+    real.set_seconds(0.5 + static_cast<double>(records) / 250);
+    real.set_without_channel_initiator(records == 812);
+    if (records > 0) real.set_records(records);
+    real.set_file("AMQERR01.LOG");
+  }
+  return report;
+}
+
 // As many rounds as a drill may have, on a host whose name would be a script if it were not text.
 v1::Report LongDrillReport() {
   return tests::DrillReport(10'000, "<script>window.broken=1</script>");
@@ -251,6 +352,7 @@ int Main(const std::string& kind, bool json) {
                                                          {"hostile", tests::HostileReport},
                                                          {"cutoff", tests::CutOffReport},
                                                          {"placement", PlacedReport},
+                                                         {"restart", RestartSample},
                                                          {"search", SearchReport},
                                                          {"sweep", SweepReport},
                                                          {"storages", StoragesReport},
