@@ -11,6 +11,7 @@
 #include "common/algorithm.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/accept/accept_parts.h"
 #include "controller/accept/accept_report.h"
 #include "controller/analysis/judge.h"
 #include "controller/criteria/criteria.h"
@@ -179,10 +180,6 @@ void AddNotes(const v1::AcceptReport& report, Lines& lines) {
   if (notes.size() > kMostNotes) AddItem(absl::StrCat(notes.size() - kMostNotes, " more in accept.json"), lines);
 }
 
-bool PassedWhole(const v1::AcceptRun& run) {
-  return run.complete() && run.outcome() == v1::OUTCOME_PASS;
-}
-
 // What is left of `lines` in `most` lines.
 Lines CutLines(Lines lines, size_t most) {
   if (lines.size() <= most) return lines;
@@ -199,7 +196,7 @@ Lines BriefParts(const v1::AcceptReport& report, size_t most) {
   Lines lines = {"Parts"};
   size_t passed = 0;
   for (const v1::AcceptRun& run : report.runs()) {
-    if (!all && PassedWhole(run)) {
+    if (!all && IsInOrder(run)) {
       ++passed;
       continue;
     }
@@ -409,7 +406,7 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
     one.class_name = absl::StrCat("accept.", PartName(run.part()));
     one.name = absl::StrCat("run ", run.run());
     one.duration_ns = run.duration_ns();
-    one.kind = PassedWhole(run)                    ? JUnitCase::Kind::kPassed
+    one.kind = IsInOrder(run)                      ? JUnitCase::Kind::kPassed
                : run.outcome() == v1::OUTCOME_FAIL ? JUnitCase::Kind::kFailure
                                                    : JUnitCase::Kind::kError;
     Lines why(run.differs().begin(), run.differs().end());

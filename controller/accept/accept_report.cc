@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
+#include "controller/accept/accept_parts.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
 #include "controller/analysis/verdict_cause.h"
@@ -36,7 +37,7 @@ double Ms(double ns) {
 }
 
 bool HasVerdict(const v1::AcceptRun& run) {
-  return run.part() == v1::ACCEPT_PART_LOAD || run.part() == v1::ACCEPT_PART_LIMIT;
+  return run.part() == v1::ACCEPT_PART_LOAD || run.part() == v1::ACCEPT_PART_LIMIT || run.part() == v1::ACCEPT_PART_HA;
 }
 
 // The primary cause of the verdict of a load or a search, which has reasons: the first clause of the sentence that the
@@ -73,6 +74,8 @@ void AddOnce(const std::string& text, google::protobuf::RepeatedPtrField<std::st
   if (std::ranges::find(texts, text) == texts.end()) *texts.Add() = text;
 }
 
+}  // namespace
+
 void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::string& unit, double value,
                v1::AcceptReport& report) {
   auto found = std::ranges::find_if(*report.mutable_figures(), [&](const v1::AcceptFigure& figure) {
@@ -86,6 +89,8 @@ void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::str
   one.set_run(run.run());
   one.set_value(value);
 }
+
+namespace {
 
 // What all steps with the same block size and the same host down felt like.
 struct LoadFigures {
@@ -261,6 +266,10 @@ std::string PartName(v1::AcceptPart part) {
       return "load";
     case v1::ACCEPT_PART_LIMIT:
       return "limit";
+    case v1::ACCEPT_PART_HA:
+      return "ha";
+    case v1::ACCEPT_PART_RESTART_TIME:
+      return "restart-time";
     default:
       return "part";
   }
@@ -268,7 +277,11 @@ std::string PartName(v1::AcceptPart part) {
 
 std::string RunName(const v1::AcceptRun& run) {
   const std::string name = PartName(run.part());
-  return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, ", run ", run.run());
+  if (IsDoneOnce(run.part())) return name;
+  if (run.part() == v1::ACCEPT_PART_HA) {
+    return absl::StrCat(name, run.run() == 1 ? ", extents locked" : ", extents not locked");
+  }
+  return absl::StrCat(name, ", run ", run.run());
 }
 
 std::string FormatWholeSeconds(int64_t duration_ns) {
@@ -281,7 +294,7 @@ std::string FormatWholeSeconds(int64_t duration_ns) {
 
 std::string DirectoryOf(const v1::AcceptRun& run) {
   const std::string name = PartName(run.part());
-  return run.part() == v1::ACCEPT_PART_STORAGE ? name : absl::StrCat(name, "-", run.run());
+  return IsDoneOnce(run.part()) ? name : absl::StrCat(name, "-", run.run());
 }
 
 v1::AcceptReport PlannedAcceptance(const v1::TestPlan& plan) {
@@ -289,10 +302,9 @@ v1::AcceptReport PlannedAcceptance(const v1::TestPlan& plan) {
   report.set_format(kReportFormat);
   report.set_name(plan.name());
   *report.mutable_plan() = plan;
-  for (const v1::AcceptPart part :
-       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+  for (const v1::AcceptPart part : kAcceptParts) {
     if (!HasPart(plan, part)) continue;
-    const uint32_t runs = part == v1::ACCEPT_PART_STORAGE ? 1 : plan.accept().runs();
+    const uint32_t runs = RunsOf(plan, part);
     for (uint32_t number = 1; number <= runs; ++number) {
       v1::AcceptRun& run = *report.add_runs();
       run.set_part(part);
@@ -410,6 +422,8 @@ void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptRep
 
 void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report) {
   AddHosts(found, report);
+  const RunKind kind = RunKindOf(found);
+  if (kind == RunKind::kRestart) return TakeRestart(found, run, report);
   const v1::RunReport& of = found.run();
   run.set_complete(of.state() == v1::RUN_STATE_COMPLETE);
   const v1::VerdictReport& verdict = found.verdict();
@@ -436,8 +450,12 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   if (run.outcome() != v1::OUTCOME_INCONCLUSIVE) add_reasons();
   if (!run.complete() && verdict.reasons().empty()) run.add_reasons(of.state_reason());
   // A search has said so by itself.
-  const bool search = RunKindOf(found) == RunKind::kLimit;
-  if (!search) AddBottleneck(found, run);
+  const bool search = kind == RunKind::kLimit;
+  if (kind == RunKind::kHa) {
+    ConfineDrill(found, run);
+  } else if (!search) {
+    AddBottleneck(found, run);
+  }
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& warning : verdict.warnings()) run.add_notes(absl::StrCat(kWarning, warning));
   for (const std::string& note : found.notes()) run.add_notes(note);
@@ -445,6 +463,8 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   std::vector<std::string> shown;
   if (search) {
     AddSearchFigures(found, run, shown, report);
+  } else if (kind == RunKind::kHa) {
+    AddDrillFigures(found, run, shown, report);
   } else {
     AddLoadFigures(found, run, shown, report);
   }
@@ -492,8 +512,9 @@ std::vector<std::string> AcceptWarnings(const v1::AcceptReport& report) {
 
 std::string LeftOutText(const v1::AcceptReport& report) {
   std::vector<std::string> left_out;
-  for (const v1::AcceptPart part :
-       {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
+  for (const v1::AcceptPart part : kAcceptParts) {
+    // Those of pairs, and of restarts, are not parts of every acceptance.
+    if (part == v1::ACCEPT_PART_HA || part == v1::ACCEPT_PART_RESTART_TIME) continue;
     if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
   }
   return left_out.empty() ? "" : absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), ".");
@@ -504,9 +525,9 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   const bool failed =
       std::ranges::any_of(runs, [](const v1::AcceptRun& run) { return run.outcome() == v1::OUTCOME_FAIL; });
   const bool passed =
-      !runs.empty() && report.altered().empty() && std::ranges::all_of(runs, [](const v1::AcceptRun& run) {
-        return run.complete() && run.outcome() == v1::OUTCOME_PASS;
-      });
+      !runs.empty() && report.altered().empty() &&
+      std::ranges::all_of(runs, [](const v1::AcceptRun& run) { return IsInOrder(run); }) &&
+      std::ranges::any_of(runs, [](const v1::AcceptRun& run) { return run.outcome() == v1::OUTCOME_PASS; });
   report.set_outcome(failed ? v1::OUTCOME_FAIL : passed ? v1::OUTCOME_PASS : v1::OUTCOME_INCONCLUSIVE);
 
   report.clear_reasons();
@@ -516,7 +537,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
     if (!fails) report.mutable_reasons()->MergeFrom(report.altered());
     for (const v1::AcceptRun& run : runs) {
       if (!run.began() || (run.outcome() == v1::OUTCOME_FAIL) != fails) continue;
-      if (run.complete() && run.outcome() == v1::OUTCOME_PASS) continue;
+      if (IsInOrder(run)) continue;
       report.add_reasons(absl::StrCat(RunName(run), ": ", OutcomeText(run.outcome()), ": ", WhyOf(run)));
     }
   }
@@ -535,6 +556,12 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   const bool loaded = HasPart(report.plan(), v1::ACCEPT_PART_LOAD) || HasPart(report.plan(), v1::ACCEPT_PART_LIMIT);
   if (loaded && report.plan().hosts_size() > 1 && !HasPlacement(report.plan())) {
     AddOnce("No failure of a host was tested; a placement tests each (docs/placement.md).", *report.mutable_limits());
+  }
+  if (HasPart(report.plan(), v1::ACCEPT_PART_HA) && report.plan().accept().locks_extents()) {
+    AddOnce(
+        "Drills were made with locks on the extents only: by the plan, the queue managers lock theirs "
+        "(accept.locks_extents).",
+        *report.mutable_limits());
   }
   if (const std::string unlike = UnlikeMqText(report.plan()); !unlike.empty())
     AddOnce(unlike, *report.mutable_limits());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,10 +29,13 @@
 #include "controller/fsck/checks.h"
 #include "controller/journal/digest.h"
 #include "controller/journal/results.h"
+#include "controller/mq/error_log.h"
 #include "controller/plan/accept_plan.h"
+#include "controller/plan/ha_plan.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
+#include "controller/plan/restart_plan.h"
 #include "controller/render/json.h"
 #include "controller/report/run_kind.h"
 #include "controller/run/preparation.h"
@@ -56,6 +60,8 @@ struct AcceptFlags {
   bool dry_run = false;
   AccessFlags access;
   AcceptView view;
+  std::vector<std::string> logs;
+  bool allow_commands = false;
 };
 
 google::protobuf::Timestamp Moment(WallNs now) {
@@ -69,6 +75,27 @@ uint64_t PreparedBytes(const v1::TestPlan& plan) {
   return bytes;
 }
 
+// On fast storage: a takeover and what follows it take some seconds beside the moments that the plan sets.
+int64_t PlannedDrillNs(const v1::TestPlan& drill) {
+  constexpr int64_t kTakeoverNs = 5 * kNsPerSecond;
+  const v1::HaPlan& ha = drill.ha();
+  const int64_t rounds = ha.rounds();
+  const auto& faults = ha.faults();
+  const bool hangs = std::ranges::find(faults, v1::HA_FAULT_KIND_HANG) != faults.end();
+  return rounds * (kTakeoverNs + (ha.has_at_ns() ? ha.at_ns() : ha.window_ns() / 2)) +
+         (hangs ? rounds / faults.size() * HangNs(ha) : 0);
+}
+
+// With calls of a millisecond; without filling.
+int64_t PlannedRestartNs(const v1::TestPlan& restart) {
+  double calls = 0;
+  for (const v1::RestartTrial& each : RestartCases(restart)) {
+    calls += each.has_redo() ? static_cast<double>(each.redo().records()) * each.redo().round_trips_per_record()
+                             : static_cast<double>(2 * each.undo().messages() + 1);
+  }
+  return static_cast<int64_t>(calls * restart.restart_time().rounds()) * kNsPerMs;
+}
+
 // How long one run of the part takes by the plan, at most; without reaching the hosts, preparing and cleaning up.
 int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
   switch (part) {
@@ -78,6 +105,10 @@ int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
       return WritingTimeOf(LoadPlanOf(plan)).ns + plan.settle_ns();
     case v1::ACCEPT_PART_LIMIT:
       return WritingTimeOf(SearchPlanOf(plan)).ns + plan.settle_ns();
+    case v1::ACCEPT_PART_HA:
+      return PlannedDrillNs(DrillPlanOf(plan, v1::HA_FENCE_EXTENTS));
+    case v1::ACCEPT_PART_RESTART_TIME:
+      return PlannedRestartNs(RestartPlanOf(plan));
     default:
       return 0;
   }
@@ -86,8 +117,8 @@ int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
 // How long all runs of all parts take, as PlannedNs.
 int64_t AllPartsNs(const v1::TestPlan& plan) {
   int64_t all_ns = 0;
-  for (const v1::AcceptPart part : {v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
-    if (HasPart(plan, part)) all_ns += plan.accept().runs() * PlannedNs(plan, part);
+  for (const v1::AcceptPart part : kAcceptParts) {
+    if (HasPart(plan, part)) all_ns += RunsOf(plan, part) * PlannedNs(plan, part);
   }
   return all_ns;
 }
@@ -95,10 +126,10 @@ int64_t AllPartsNs(const v1::TestPlan& plan) {
 // "storage check; fsck 3 times, about 10s each; load 3 times, ...", how long they take together, and what is written to
 // prepare. How long it takes to reach the hosts, to prepare and to clean up is not known.
 std::vector<std::string> Outlook(const v1::TestPlan& plan) {
-  const uint32_t runs = plan.accept().runs();
   uint64_t bytes = 0;
   std::vector<std::string> parts;
   const auto add = [&](v1::AcceptPart part, const std::string& how_exact) {
+    const uint32_t runs = RunsOf(plan, part);
     const int64_t each_ns = PlannedNs(plan, part);
     parts.push_back(absl::StrCat(PartName(part), runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
                                  FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
@@ -107,11 +138,22 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
   if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add(v1::ACCEPT_PART_FSCK, "about ");
   if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
     add(v1::ACCEPT_PART_LOAD, plan.until_steady_ns() > 0 ? "at most " : "");
-    bytes += runs * PreparedBytes(LoadPlanOf(plan));
+    bytes += plan.accept().runs() * PreparedBytes(LoadPlanOf(plan));
   }
   if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
     add(v1::ACCEPT_PART_LIMIT, "at most ");
-    bytes += runs * PreparedBytes(SearchPlanOf(plan));
+    bytes += plan.accept().runs() * PreparedBytes(SearchPlanOf(plan));
+  }
+  if (HasPart(plan, v1::ACCEPT_PART_HA)) {
+    add(v1::ACCEPT_PART_HA, "about ");
+    const v1::TestPlan drill = DrillPlanOf(plan, v1::HA_FENCE_EXTENTS);
+    for (const v1::LogWorkload& workload : HaFilledWorkloads(drill)) {
+      bytes += RunsOf(plan, v1::ACCEPT_PART_HA) * ExtentBytes(workload);
+    }
+  }
+  if (HasPart(plan, v1::ACCEPT_PART_RESTART_TIME)) {
+    add(v1::ACCEPT_PART_RESTART_TIME, "about ");
+    for (const v1::LogWorkload& workload : RestartFilledWorkloads(RestartPlanOf(plan))) bytes += ExtentBytes(workload);
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
   lines.push_back(absl::StrCat(
@@ -251,10 +293,8 @@ class Acceptance {
         return CheckStorage(run, end);
       case v1::ACCEPT_PART_FSCK:
         return CheckFiles(run, end);
-      case v1::ACCEPT_PART_LOAD:
-        return Measure(LoadPlanOf(plan_), run, end);
       default:
-        return Measure(SearchPlanOf(plan_), run, end);
+        return Measure(PlanOfRun(plan_, run.part(), run.run()), run, end);
     }
   }
 
@@ -365,7 +405,9 @@ class Acceptance {
     return plans;
   }
 
-  int Measure(const v1::TestPlan& plan, v1::AcceptRun& run, PartEnd& end) {
+  int Measure(v1::TestPlan plan, v1::AcceptRun& run, PartEnd& end) {
+    const RunKind kind = RunKindOf(plan);
+    if (!plan.has_seed() && (kind == RunKind::kHa || kind == RunKind::kRestart)) plan.set_seed(std::random_device()());
     PlanRun how;
     how.out = PathOf(run);
     how.quiet = flags_.quiet;
@@ -374,7 +416,8 @@ class Acceptance {
     how.later = MeasuringPlans();
     how.whole = whole_;
     how.end = &end;
-    const int code = RunPlan(plan, how, access_, line_, around_);
+    const auto run_it = kind == RunKind::kHa ? RunDrill : kind == RunKind::kRestart ? RunRestart : RunPlan;
+    const int code = run_it(plan, how, access_, line_, around_);
     if (code == static_cast<int>(Exit::kLeft)) return code;
     if (!end.report.has_value()) {
       TakeFailure(end.ErrorText(), run);
@@ -383,7 +426,8 @@ class Acceptance {
     run.set_directory(DirectoryOf(run));
     TakeRun(*end.report, run, report_);
     // It measured, and could not keep what it reports.
-    if (code == static_cast<int>(Exit::kInconclusive) && run.outcome() == v1::OUTCOME_PASS) {
+    if (code == static_cast<int>(Exit::kInconclusive) &&
+        (run.outcome() == v1::OUTCOME_PASS || run.outcome() == v1::OUTCOME_DONE)) {
       run.set_outcome(v1::OUTCOME_INCONCLUSIVE);
       run.add_reasons(end.ErrorText());
     }
@@ -420,9 +464,28 @@ int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& aro
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
-  absl::StatusOr<v1::TestPlan> plan = LoadRunPlan(flags.plan_file, RunKind::kAccept,
-                                                  [&flags](v1::TestPlan& read) { return flags.plan->ApplyTo(read); });
+  RestartLog log;
+  if (!flags.logs.empty()) {
+    absl::StatusOr<RestartLog> read = ReadRestarts(flags.logs);
+    if (!read.ok()) return PrintError(line, read.status(), Exit::kWrong);
+    log = *std::move(read);
+    for (const std::string& note : log.notes) line.err << "plimsoll: " << SanitizeForTerminal(note) << '\n';
+  }
+  absl::StatusOr<v1::TestPlan> plan =
+      LoadRunPlan(flags.plan_file, RunKind::kAccept, [&](v1::TestPlan& read) -> absl::Status {
+        for (const v1::RealRestart& restart : log.restarts) *read.mutable_restart_time()->add_real() = restart;
+        return flags.plan->ApplyTo(read);
+      });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
+  const auto& faults = plan->ha().faults();
+  const bool commands =
+      std::ranges::any_of(faults, [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
+  if (commands && !flags.allow_commands && !flags.dry_run) {
+    return PrintError(line,
+                      "the drills' faults run commands on this machine (ha.commands): read them, and pass "
+                      "--allow-commands",
+                      Exit::kWrong);
+  }
   absl::StatusOr<AgentAccess> access = LoadAccess(flags.access);
   if (!access.ok()) return PrintError(line, access.status(), Exit::kWrong);
   return Acceptance(flags, *std::move(plan), *std::move(access), line, around).Execute();
@@ -434,7 +497,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   const RunSurroundings around = OwnSurroundings();
   auto flags = std::make_shared<AcceptFlags>();
   CLI::App* command =
-      app.add_subcommand("accept", "Run an acceptance test (storage, fsck, load, limit) with one verdict");
+      app.add_subcommand("accept", "Run an acceptance test (storage, fsck, load, limit, ha) with one verdict");
   command->add_option("PLAN", flags->plan_file,
                       "Plan in YAML (see `plimsoll plan example --accept`); options override it");
   flags->plan = std::make_unique<PlanFlags>(*command, RunKind::kAccept);
@@ -452,6 +515,14 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       ->description(
           "Also write the verdict as JUnit XML: a test case for each run of each part, and for each "
           "criterion of its steps");
+  command
+      ->add_option("--restart-log", flags->logs,
+                   "Error log of a real queue manager (AMQERR01.LOG) for the part restart-time; repeat for several")
+      ->type_name("FILE")
+      ->type_size(1)
+      ->expected(1)
+      ->take_all();
+  command->add_flag("--allow-commands", flags->allow_commands, "Run the drills' fault commands on this machine");
   AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")
       ->excludes("--junit");

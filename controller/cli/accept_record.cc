@@ -16,6 +16,7 @@
 #include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
+#include "controller/accept/accept_parts.h"
 #include "controller/accept/accept_report.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/cli/outputs.h"
@@ -43,7 +44,7 @@ std::string AcceptRecordPath(const std::string& directory) {
 }
 
 bool HasJournal(const v1::AcceptRun& run) {
-  return run.part() == v1::ACCEPT_PART_LOAD || run.part() == v1::ACCEPT_PART_LIMIT;
+  return run.part() != v1::ACCEPT_PART_STORAGE && run.part() != v1::ACCEPT_PART_FSCK;
 }
 
 // The file that the run's outcome follows from, in its directory.
@@ -123,7 +124,7 @@ std::string PlanDifference(v1::TestPlan planned, v1::TestPlan run) {
 
 // How the journal of a run that is not sealed shows that it belongs to another one; empty: it does not.
 std::string NotOfTheRun(const v1::TestPlan& plan, const v1::AcceptRun& run, const JournalRun& found) {
-  const v1::TestPlan planned = run.part() == v1::ACCEPT_PART_LOAD ? LoadPlanOf(plan) : SearchPlanOf(plan);
+  const v1::TestPlan planned = PlanOfRun(plan, run.part(), run.run());
   if (const std::string field = PlanDifference(planned, found.plan); !field.empty()) {
     return absl::StrCat("the plan in it is not that of the acceptance (", field, ")");
   }
@@ -246,9 +247,8 @@ std::vector<std::string> UnknownParts(const std::string& directory, const v1::Ac
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    for (const v1::AcceptPart part :
-         {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK, v1::ACCEPT_PART_LOAD, v1::ACCEPT_PART_LIMIT}) {
-      const std::string start = part == v1::ACCEPT_PART_STORAGE ? PartName(part) : absl::StrCat(PartName(part), "-");
+    for (const v1::AcceptPart part : kAcceptParts) {
+      const std::string start = IsDoneOnce(part) ? PartName(part) : absl::StrCat(PartName(part), "-");
       const bool is_part =
           absl::StartsWith(name, start) && name.find_first_not_of("0123456789", start.size()) == std::string::npos;
       if (is_part && !known.contains(name)) unknown.insert(name);

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/field_rules.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
@@ -131,10 +133,109 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part) {
   return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
+std::optional<RestartCriterion> ParseRestartCriterion(const std::string& text) {
+  const std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(text), {{" ", ""}});
+  absl::string_view rest = plain;
+  if (!absl::ConsumePrefix(&rest, "restart")) return std::nullopt;
+  RestartCriterion criterion{text};
+  criterion.or_equal = absl::ConsumePrefix(&rest, "<=");
+  if (!criterion.or_equal && !absl::ConsumePrefix(&rest, "<") && !absl::ConsumePrefix(&rest, ":")) return std::nullopt;
+  const absl::StatusOr<int64_t> limit_ns = ParseDuration(std::string(rest));
+  if (!limit_ns.ok() || *limit_ns <= 0) return std::nullopt;
+  criterion.limit_ns = *limit_ns;
+  return criterion;
+}
+
+namespace {
+
+// Without the sections of other parts, and without criteria for restarts.
+v1::TestPlan WithoutOtherParts(const v1::TestPlan& plan) {
+  v1::TestPlan part = plan;
+  part.clear_accept();
+  part.clear_limit();
+  part.clear_ha();
+  part.clear_restart_time();
+  part.clear_criteria();
+  for (const std::string& text : plan.criteria()) {
+    if (!ParseRestartCriterion(text).has_value()) part.add_criteria(text);
+  }
+  return part;
+}
+
+// Without what only runs of log writing have: a drill and a restart have rounds of their own, and no guard.
+void ForgetRunOptions(v1::TestPlan& plan) {
+  for (const google::protobuf::FieldDescriptor& field : FieldsOf(*v1::TestPlan::descriptor())) {
+    if (RuleOf(field).run_only()) plan.GetReflection()->ClearField(&plan, &field);
+  }
+  plan.clear_placement();
+  plan.clear_criteria();
+}
+
+}  // namespace
+
+v1::TestPlan DrillPlanOf(const v1::TestPlan& plan, v1::HaFence fence) {
+  v1::TestPlan drill = WithoutOtherParts(plan);
+  ForgetRunOptions(drill);
+  *drill.mutable_ha() = plan.ha();
+  v1::HaPlan& ha = *drill.mutable_ha();
+  if (ha.faults().empty()) {
+    ha.add_faults(v1::HA_FAULT_KIND_SWITCH);
+    ha.add_faults(v1::HA_FAULT_KIND_KILL);
+  }
+  for (int host = 0; plan.ha().pairs().empty() && host + 1 < plan.hosts_size(); host += 2) {
+    ha.add_pairs(absl::StrCat(plan.hosts(host).address(), "+", plan.hosts(host + 1).address()));
+  }
+  ha.set_fence(fence);
+  if (drill.block_size_bytes_size() > 1) drill.mutable_block_size_bytes()->Truncate(1);
+  // The lease of an acceptance is too short for a takeover.
+  drill.clear_lease_ns();
+  FillDefaults(drill);
+  return drill;
+}
+
+v1::TestPlan RestartPlanOf(const v1::TestPlan& plan) {
+  v1::TestPlan restart = WithoutOtherParts(plan);
+  ForgetRunOptions(restart);
+  *restart.mutable_restart_time() = plan.restart_time();
+  if (restart.hosts_size() > 1) restart.mutable_hosts()->DeleteSubrange(1, restart.hosts_size() - 1);
+  const v1::LogWorkload workload = EffectiveWorkload(plan, 0);
+  for (v1::HostSpec& host : *restart.mutable_hosts()) host.clear_workload();
+  restart.clear_workload();
+  restart.mutable_workload()->set_dir(workload.dir());
+  restart.mutable_workload()->set_file_size_bytes(workload.file_size_bytes());
+  restart.mutable_workload()->set_num_files(workload.num_files());
+  if (workload.has_min_free_bytes()) restart.mutable_workload()->set_min_free_bytes(workload.min_free_bytes());
+  FillDefaults(restart);
+  return restart;
+}
+
+v1::TestPlan PlanOfRun(const v1::TestPlan& plan, v1::AcceptPart part, uint32_t run) {
+  switch (part) {
+    case v1::ACCEPT_PART_LOAD:
+      return LoadPlanOf(plan);
+    case v1::ACCEPT_PART_HA:
+      return DrillPlanOf(plan, run == 1 ? v1::HA_FENCE_EXTENTS : v1::HA_FENCE_NONE);
+    case v1::ACCEPT_PART_RESTART_TIME:
+      return RestartPlanOf(plan);
+    default:
+      return SearchPlanOf(plan);
+  }
+}
+
+uint32_t RunsOf(const v1::TestPlan& plan, v1::AcceptPart part) {
+  switch (part) {
+    case v1::ACCEPT_PART_STORAGE:
+    case v1::ACCEPT_PART_RESTART_TIME:
+      return 1;
+    case v1::ACCEPT_PART_HA:
+      return plan.accept().locks_extents() ? 1 : 2;
+    default:
+      return plan.accept().runs();
+  }
+}
+
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan) {
-  v1::TestPlan load = plan;
-  load.clear_accept();
-  load.clear_limit();
+  v1::TestPlan load = WithoutOtherParts(plan);
   if (load.until_steady_ns() == 0 && !RequiresSteady(load)) load.add_criteria("steady");
   LeaveArrivalsToPacedHosts(load);
   FillDefaults(load);
@@ -183,8 +284,34 @@ namespace {
 std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
   std::vector<PlanProblem> problems;
   const auto add = [&problems](const auto&... parts) { problems.emplace_back(parts...); };
-  if (RunKindOf(plan) != RunKind::kAccept)
-    add(PlanKey("ha"), " and ", PlanKey("accept"), " are both given: a plan is either a drill or an acceptance");
+  for (const auto& [section, part] :
+       {std::pair("ha", v1::ACCEPT_PART_HA), std::pair("restart_time", v1::ACCEPT_PART_RESTART_TIME)}) {
+    const bool given = part == v1::ACCEPT_PART_HA ? plan.has_ha() : plan.has_restart_time();
+    if (!given || HasPart(plan, part)) continue;
+    add(PlanKey(section), " is given, and ", PlanKey("accept.parts"), " has no part for it: add ",
+        part == v1::ACCEPT_PART_HA ? "ha" : "restart-time", ", or leave the section out");
+  }
+  if (plan.accept().parts_size() == 1 && HasPart(plan, v1::ACCEPT_PART_RESTART_TIME)) {
+    add(PlanKey("accept.parts"), ": restart-time informs and decides nothing; add another part");
+  }
+  if (HasPart(plan, v1::ACCEPT_PART_HA) && plan.hosts_size() < 2) {
+    add(PlanKey("accept.parts"), ": ha needs two ", PlanKey("hosts", "--hosts"),
+        " for each pair of queue managers; name them, or leave ha out");
+  }
+  const bool unguarded = HasPart(plan, v1::ACCEPT_PART_HA) || HasPart(plan, v1::ACCEPT_PART_RESTART_TIME);
+  for (const auto& [given, key] : {std::pair(!plan.abort_if().empty(), "abort_if"),
+                                   std::pair(plan.has_end_by(), "end_by"), std::pair(plan.has_protect(), "protect")}) {
+    if (given && unguarded) {
+      add(PlanKey(key), ": the parts ha and restart-time have no guard; leave them out of ", PlanKey("accept.parts"),
+          ", or leave this out");
+    }
+  }
+  const bool limits_restart = std::ranges::any_of(
+      plan.criteria(), [](const std::string& text) { return ParseRestartCriterion(text).has_value(); });
+  if (limits_restart && (!HasPart(plan, v1::ACCEPT_PART_RESTART_TIME) || plan.restart_time().real().empty())) {
+    add(PlanKey("criteria"), ": restart is the time of a real queue manager: add restart-time to ",
+        PlanKey("accept.parts"), ", and its error log with --restart-log AMQERR01.LOG");
+  }
   const auto& parts = plan.accept().parts();
   if (std::set<int>(parts.begin(), parts.end()).size() != static_cast<size_t>(parts.size())) {
     add(PlanKey("accept.parts"), ": a part is listed twice; list each once");
@@ -203,6 +330,7 @@ std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
   }
   // One that cannot be read, or bounds the wrong side, is named by its own check.
   const bool all_read = std::all_of(plan.criteria().begin(), plan.criteria().end(), [](const std::string& text) {
+    if (ParseRestartCriterion(text).has_value()) return true;
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
     return criterion.ok() && !IsReversed(*criterion);
   });
@@ -266,6 +394,13 @@ std::vector<PlanProblem> AcceptPlanProblems(const v1::TestPlan& plan) {
   const bool has_search = problems.empty() && HasPart(plan, v1::ACCEPT_PART_LIMIT);
   // The parts are checked as what they are: a run and a search.
   for (PlanProblem& problem : PlanProblems(LoadPlanOf(plan))) problems.push_back(std::move(problem));
+  const auto add_of = [&problems](const v1::TestPlan& part) {
+    for (PlanProblem& problem : PlanProblems(part)) problems.push_back(std::move(problem));
+  };
+  if (HasPart(plan, v1::ACCEPT_PART_HA) && plan.hosts_size() > 1) {
+    add_of(DrillPlanOf(plan, v1::HA_FENCE_EXTENTS));
+  }
+  if (HasPart(plan, v1::ACCEPT_PART_RESTART_TIME)) add_of(RestartPlanOf(plan));
   if (!has_search) return problems;
   const v1::TestPlan search = SearchPlanOf(plan);
   if (search.criteria().empty()) return problems;  // what is wrong with them is named

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,29 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part);
 // home, at most, all with the same load.
 v1::TestPlan LoadPlanOf(const v1::TestPlan& plan);
 v1::TestPlan SearchPlanOf(const v1::TestPlan& plan);
+
+// What `plimsoll ha` would be given, with locks on the extents or without: the pairs of the plan's `ha`, or the hosts
+// two by two. What `plimsoll restart-time` would be given: the first host, and the plan's `restart_time`.
+v1::TestPlan DrillPlanOf(const v1::TestPlan& plan, v1::HaFence fence);
+v1::TestPlan RestartPlanOf(const v1::TestPlan& plan);
+// The plan of a run of the part, from 1, for a part that has one: drills have locks on the extents in their first run.
+v1::TestPlan PlanOfRun(const v1::TestPlan& plan, v1::AcceptPart part, uint32_t run);
+// How often the part is done.
+uint32_t RunsOf(const v1::TestPlan& plan, v1::AcceptPart part);
+
+// `restart<60s`: a limit for the restarts of a real queue manager, which an acceptance takes from its error log.
+struct RestartCriterion {
+  std::string text;
+  int64_t limit_ns = 0;
+  bool or_equal = false;
+};
+// Nothing where the text is another criterion.
+std::optional<RestartCriterion> ParseRestartCriterion(const std::string& text);
+
+// Parts, in the order in which they are done.
+inline constexpr v1::AcceptPart kAcceptParts[] = {v1::ACCEPT_PART_STORAGE, v1::ACCEPT_PART_FSCK,
+                                                  v1::ACCEPT_PART_LOAD,    v1::ACCEPT_PART_LIMIT,
+                                                  v1::ACCEPT_PART_HA,      v1::ACCEPT_PART_RESTART_TIME};
 
 // The largest write of load and search, in bytes; in a placement, that of its queue managers. 0 if no size is given.
 uint64_t LargestWriteOf(const v1::TestPlan& plan);

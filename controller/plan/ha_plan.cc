@@ -333,9 +333,23 @@ std::vector<std::string> DescribeDrill(const v1::TestPlan& plan) {
 
 namespace {
 
+// Adds the hosts that only the pairs name.
+void FillPairedHosts(v1::TestPlan& plan) {
+  std::set<std::string> listed;
+  for (const v1::HostSpec& host : plan.hosts()) listed.insert(WithPort(host.address()));
+  for (const std::string& pair : plan.ha().pairs()) {
+    for (const std::string& address : PairHosts(pair)) {
+      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
+    }
+  }
+}
+
 // Fills in the defaults that a drill has of its own, and its hosts, which the pairs name.
 void FillHaDefaults(v1::TestPlan& plan) {
   FillMessage(*plan.mutable_ha());
+  FillPairedHosts(plan);
+  // An acceptance has a lease and criteria of its own: those of its drills are filled in when they are made.
+  if (RunKindOf(plan) != RunKind::kHa) return;
   if (!plan.has_lease_ns()) plan.set_lease_ns(plan.ha().takeover_limit_ns() + kHaSpareLeaseNs);
   if (!plan.ha().has_restore_limit_ns()) {
     plan.mutable_ha()->set_restore_limit_ns(std::max(kHaRestoreNs, plan.lease_ns() + kHaSpareRestoreNs));
@@ -343,13 +357,6 @@ void FillHaDefaults(v1::TestPlan& plan) {
   if (plan.criteria().empty()) {
     for (const char* criterion : {"lost==0", "split_brain==0"}) plan.add_criteria(criterion);
     if (AnyTakeover(plan.ha())) plan.add_criteria("takeover_max<60s");
-  }
-  std::set<std::string> listed;
-  for (const v1::HostSpec& host : plan.hosts()) listed.insert(WithPort(host.address()));
-  for (const std::string& pair : plan.ha().pairs()) {
-    for (const std::string& address : PairHosts(pair)) {
-      if (!address.empty() && listed.insert(address).second) plan.add_hosts()->set_address(address);
-    }
   }
 }
 

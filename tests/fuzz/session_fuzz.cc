@@ -225,6 +225,7 @@ class Listener {
       }
       case v1::AgentMessage::kHa:
       case v1::AgentMessage::kCheckAnswer:
+      case v1::AgentMessage::kRestart:
         Fail("a message of another kind of work");
       case v1::AgentMessage::MESSAGE_NOT_SET:
         Fail("an empty message");

@@ -1,0 +1,171 @@
+// Drills and restart I/O as parts of an acceptance.
+#include "controller/accept/accept_parts.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "controller/accept/accept_report.h"
+#include "controller/plan/accept_plan.h"
+#include "controller/plan/plan_defaults.h"
+#include "tests/testing.h"
+#include "tests/unit/accept/made_up_acceptance.h"
+#include "tests/unit/controller/read_plan.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr char kPaired[] =
+    "hosts: [node1, node2, node3, node4]\nworkload: {dir: /x, rate: 200}\ncriteria: [p99<10ms]\n";
+
+std::string WithParts(const std::string& parts, const std::string& more = "") {
+  return absl::StrCat(kPaired, "accept: {runs: 1, parts: [", parts, "]", more, "}\n");
+}
+
+v1::TestPlan FilledAcceptance(const std::string& text) {
+  v1::TestPlan plan = PlanOf(text);
+  FillDefaults(plan);
+  return plan;
+}
+
+v1::Report DrillReportOf(v1::HaFence fence, v1::Outcome outcome, const std::string& scope = "") {
+  v1::Report report;
+  report.mutable_plan()->mutable_ha()->set_fence(fence);
+  report.mutable_ha()->add_rounds();
+  report.mutable_run()->set_state(v1::RUN_STATE_COMPLETE);
+  v1::CriterionReport& criterion = *report.mutable_verdict()->add_criteria();
+  criterion.set_criterion("lost==0");
+  criterion.set_outcome(outcome);
+  criterion.set_value_text(outcome == v1::OUTCOME_FAIL ? "3" : "0");
+  report.mutable_verdict()->set_outcome(outcome);
+  if (!scope.empty()) report.mutable_verdict()->set_scope(scope);
+  return report;
+}
+
+v1::Report RestartReportOf(v1::Outcome outcome, double real_seconds = 0) {
+  v1::Report report;
+  report.mutable_plan()->mutable_restart_time();
+  report.mutable_run()->set_state(v1::RUN_STATE_COMPLETE);
+  report.mutable_verdict()->set_outcome(outcome);
+  v1::RestartRedoReport& redo = *report.mutable_restart_time()->add_sides()->add_redo();
+  redo.set_way(v1::RESTART_REDO_WAY_COALESCED);
+  redo.set_message_size_bytes(2048);
+  redo.set_extended_seconds(4.2);
+  if (real_seconds > 0) {
+    v1::RealRestart& real = *report.mutable_restart_time()->add_real();
+    real.set_queue_manager("QM1");
+    real.set_seconds(real_seconds);
+  }
+  return report;
+}
+
+// An acceptance of the drills alone, with these outcomes.
+v1::AcceptReport DrillsOf(const v1::Report& locked, const v1::Report& unlocked) {
+  v1::AcceptReport report = PlannedAcceptance(FilledAcceptance(WithParts("ha")));
+  TakeRun(locked, NextRun(report), report);
+  TakeRun(unlocked, NextRun(report), report);
+  JudgeAcceptance(report);
+  return report;
+}
+
+TEST(AcceptPlanParts, DrillsTakeTheHostsTwoByTwoWithBothFences) {
+  const v1::TestPlan plan = FilledAcceptance(WithParts("storage, ha"));
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
+  const v1::TestPlan locked = PlanOfRun(plan, v1::ACCEPT_PART_HA, 1);
+  EXPECT_THAT(locked.ha().pairs(), ElementsAre("node1:7461+node2:7461", "node3:7461+node4:7461"));
+  EXPECT_THAT(locked.ha().faults(), ElementsAre(v1::HA_FAULT_KIND_SWITCH, v1::HA_FAULT_KIND_KILL));
+  EXPECT_EQ(locked.ha().fence(), v1::HA_FENCE_EXTENTS);
+  EXPECT_EQ(PlanOfRun(plan, v1::ACCEPT_PART_HA, 2).ha().fence(), v1::HA_FENCE_NONE);
+  EXPECT_THAT(locked.criteria(), ElementsAre("lost==0", "split_brain==0", "takeover_max<60s"));
+  EXPECT_GT(locked.lease_ns(), locked.ha().takeover_limit_ns()) << "the acceptance's own is too short for a takeover";
+  EXPECT_EQ(plan.lease_ns(), 10 * kNsPerSecond);
+  EXPECT_EQ(PlannedAcceptance(plan).runs_size(), 1 + 2);
+  const v1::TestPlan shown = FilledAcceptance(WithParts("storage, ha", ", locks_extents: true"));
+  EXPECT_EQ(PlannedAcceptance(shown).runs_size(), 1 + 1);
+  EXPECT_THAT(PlannedAcceptance(shown).limits(), Contains(HasSubstr("with locks on the extents only")));
+}
+
+TEST(AcceptPlanParts, RestartTakesTheFirstHostAndTheSizeOfTheLog) {
+  const v1::TestPlan plan = FilledAcceptance(WithParts("storage, restart-time") + "restart_time: {records: [5, 9]}\n");
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
+  const v1::TestPlan restart = PlanOfRun(plan, v1::ACCEPT_PART_RESTART_TIME, 1);
+  ASSERT_EQ(restart.hosts_size(), 1);
+  EXPECT_EQ(restart.hosts(0).address(), "node1:7461");
+  EXPECT_EQ(restart.workload().dir(), "/x");
+  EXPECT_THAT(restart.restart_time().records(), ElementsAre(5U, 9U));
+  EXPECT_THAT(restart.criteria(), IsEmpty());
+  EXPECT_EQ(restart.workload().rate_per_second(), 0);
+}
+
+TEST(AcceptPlanParts, WhatCannotBeDoneIsRefusedByName) {
+  EXPECT_THAT(ProblemsOf(PlanOf(WithParts("restart-time"))), Contains(HasSubstr("informs and decides nothing")));
+  EXPECT_THAT(ProblemsOf(PlanOf(WithParts("storage") + "ha: {pairs: [node1+node2]}\n")),
+              Contains(HasSubstr("has no part for it: add ha")));
+  EXPECT_THAT(ProblemsOf(PlanOf(WithParts("storage, ha") + "end_by: \"04:30\"\n")),
+              Contains(HasSubstr("the parts ha and restart-time have no guard")));
+  EXPECT_THAT(ProblemsOf(PlanOf("workload: {dir: /x}\naccept: {parts: [storage, ha]}\n")),
+              Contains(HasSubstr("ha needs two")));
+  EXPECT_THAT(ProblemsOf(PlanOf("workload: {dir: /x}\ncriteria: [restart<60s]\naccept: {parts: [storage]}\n")),
+              Contains(HasSubstr("add restart-time to")));
+}
+
+TEST(AcceptDrills, PassWhereBothFencesPass) {
+  const v1::AcceptReport report = DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_PASS),
+                                           DrillReportOf(v1::HA_FENCE_NONE, v1::OUTCOME_PASS));
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS) << RenderAcceptText(report);
+}
+
+TEST(AcceptDrills, AFailureWithoutLocksOnTheExtentsLeavesItOpenWhetherMqLocksThem) {
+  const v1::AcceptReport report = DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_PASS),
+                                           DrillReportOf(v1::HA_FENCE_NONE, v1::OUTCOME_FAIL));
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.reasons(), ElementsAre(HasSubstr("PASS only if MQ locks its extents")));
+}
+
+TEST(AcceptDrills, AFailureWithLocksOnTheExtentsFails) {
+  const v1::AcceptReport report = DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_FAIL),
+                                           DrillReportOf(v1::HA_FENCE_NONE, v1::OUTCOME_PASS));
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_FAIL);
+}
+
+TEST(AcceptDrills, APassOnOneKernelIsNone) {
+  const v1::AcceptReport report =
+      DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_PASS, "on one kernel; locks between hosts not tested"),
+               DrillReportOf(v1::HA_FENCE_NONE, v1::OUTCOME_PASS));
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_THAT(report.reasons(), ElementsAre(HasSubstr("on one kernel")));
+}
+
+v1::AcceptReport RestartOf(const v1::Report& restart, const std::string& criteria) {
+  v1::TestPlan plan = PlanOf(WithParts("storage, restart-time"));
+  plan.clear_criteria();
+  if (!criteria.empty()) plan.add_criteria(criteria);
+  FillDefaults(plan);
+  v1::AcceptReport report = PlannedAcceptance(plan);
+  TakeStorage(NfsHosts(), 4096, NextRun(report), report);
+  TakeRun(restart, NextRun(report), report);
+  JudgeAcceptance(report);
+  return report;
+}
+
+TEST(AcceptRestart, InformsAndDecidesNothing) {
+  const v1::AcceptReport report = RestartOf(RestartReportOf(v1::OUTCOME_DONE), "");
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS) << RenderAcceptText(report);
+  EXPECT_THAT(report.runs(1).result(), HasSubstr("coalesced: 4.2 s for 60,000 records"));
+  EXPECT_THAT(RenderAcceptJUnit(report), Not(HasSubstr("<error")));
+  // What could not be measured is no part that was done.
+  EXPECT_EQ(RestartOf(RestartReportOf(v1::OUTCOME_INCONCLUSIVE), "").outcome(), v1::OUTCOME_INCONCLUSIVE);
+}
+
+TEST(AcceptRestart, TheLongestRealRestartDecidesACriterionAboutIt) {
+  EXPECT_EQ(RestartOf(RestartReportOf(v1::OUTCOME_DONE, 59.9), "restart<60s").outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(RestartOf(RestartReportOf(v1::OUTCOME_DONE, 60), "restart<=60s").outcome(), v1::OUTCOME_PASS);
+  const v1::AcceptReport late = RestartOf(RestartReportOf(v1::OUTCOME_DONE, 60), "restart<60s");
+  EXPECT_EQ(late.outcome(), v1::OUTCOME_FAIL);
+  EXPECT_THAT(late.reasons(), ElementsAre(HasSubstr("restart<60s FAIL: 60.000 s")));
+  EXPECT_EQ(RestartOf(RestartReportOf(v1::OUTCOME_DONE), "restart<60s").outcome(), v1::OUTCOME_INCONCLUSIVE)
+      << "no restart was given";
+}
+
+}  // namespace
+}  // namespace plimsoll
