@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/units.h"
@@ -46,6 +47,20 @@ void JudgeRestarts(const v1::RestartReport& restart, const RestartCriterion& cri
 
 bool IsDoneOnce(v1::AcceptPart part) {
   return part == v1::ACCEPT_PART_STORAGE || part == v1::ACCEPT_PART_RESTART_TIME;
+}
+
+bool ShowsExtentLocks(const v1::WatchReport& watch) {
+  // "S0000000.LOG: POSIX write, pid 4711, held", as the agent describes it.
+  const auto holds_extent = [](const std::string& lock) {
+    return absl::StrContains(lock, ".LOG: ") && absl::StrContains(lock, " write, ") && absl::EndsWith(lock, ", held");
+  };
+  bool any = false;
+  for (const v1::WatchHostReport& host : watch.hosts()) {
+    if (host.writers().empty()) continue;
+    any = true;
+    if (std::ranges::none_of(host.counts().profile().locks(), holds_extent)) return false;
+  }
+  return any;
 }
 
 bool IsInOrder(const v1::AcceptRun& run) {

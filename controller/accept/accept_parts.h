@@ -19,8 +19,8 @@ bool IsInOrder(const v1::AcceptRun& run);
 void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::string& unit, double value,
                v1::AcceptReport& report);
 
-// What a drill without locks on the extents fails for is no FAIL of the acceptance, and no PASS either: whether a queue
-// manager has these locks is not known. A PASS that is confined, as to hosts with one kernel, is none.
+// Where a drill without locks on the extents fails, the acceptance neither fails nor passes: whether a queue
+// manager has these locks is not known. A PASS that is confined, as to hosts with one kernel, does not count as one.
 void ConfineDrill(const v1::Report& found, v1::AcceptRun& run);
 void AddDrillFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
                      v1::AcceptReport& report);
@@ -28,5 +28,9 @@ void AddDrillFigures(const v1::Report& found, const v1::AcceptRun& run, std::vec
 // A measurement of restart I/O informs and decides nothing, unless the plan has a criterion for the restarts of a real
 // queue manager: the longest of them decides then. One that is not complete is INCONCLUSIVE.
 void TakeRestart(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report);
+
+// Whether a watch with --profile saw, on every host where it watched a log, an extent of it locked for writing by the
+// process that wrote: what accept.locks_extents says.
+bool ShowsExtentLocks(const v1::WatchReport& watch);
 
 }  // namespace plimsoll

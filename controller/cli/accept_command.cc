@@ -15,6 +15,7 @@
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/accept/accept_parts.h"
 #include "controller/accept/accept_report.h"
 #include "controller/app/runs.h"
 #include "controller/cli/accept_record.h"
@@ -61,6 +62,8 @@ struct AcceptFlags {
   AccessFlags access;
   AcceptView view;
   std::vector<std::string> logs;
+  // Results of a watch; empty: none.
+  std::string profile;
   bool allow_commands = false;
 };
 
@@ -460,6 +463,17 @@ class Acceptance {
   bool warned_ = false;
 };
 
+// Whether the watch whose results lie there saw locks on extents. INVALID_ARGUMENT where it has no profile.
+absl::StatusOr<bool> ReadProfile(const std::string& path) {
+  const absl::StatusOr<v1::Report> report = LoadReport(path);
+  if (!report.ok()) return WithContext("--profile", report.status());
+  if (!report->plan().watch().profile()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--profile: ", path, " is not the result of `plimsoll watch --profile`"));
+  }
+  return ShowsExtentLocks(report->watch());
+}
+
 int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
@@ -471,8 +485,17 @@ int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& aro
     log = *std::move(read);
     for (const std::string& note : log.notes) line.err << "plimsoll: " << SanitizeForTerminal(note) << '\n';
   }
+  absl::StatusOr<bool> locks_extents = false;
+  if (!flags.profile.empty()) {
+    locks_extents = ReadProfile(flags.profile);
+    if (!locks_extents.ok()) return PrintError(line, locks_extents.status(), Exit::kWrong);
+    line.err << "plimsoll: " << SanitizeForTerminal(flags.profile)
+             << (*locks_extents ? " shows locks on the extents: no drill is made without them\n"
+                                : " shows no lock on an extent: drills are made with and without\n");
+  }
   absl::StatusOr<v1::TestPlan> plan =
       LoadRunPlan(flags.plan_file, RunKind::kAccept, [&](v1::TestPlan& read) -> absl::Status {
+        if (!flags.profile.empty()) read.mutable_accept()->set_locks_extents(*locks_extents);
         for (const v1::RealRestart& restart : log.restarts) *read.mutable_restart_time()->add_real() = restart;
         return flags.plan->ApplyTo(read);
       });
@@ -522,6 +545,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       ->type_size(1)
       ->expected(1)
       ->take_all();
+  AddValue(*command, "--profile", "DIR", flags->profile,
+           "Results of plimsoll watch --profile: whether the drills need locks on the extents");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the drills' fault commands on this machine");
   AddAccessFlags(*command, flags->access);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")

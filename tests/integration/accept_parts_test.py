@@ -77,6 +77,12 @@ restart_time: {{records: [50, 100, 200], rounds: 1, redo: coalesced}}
         refused = self.plimsoll("accept", plan, "--out", self.base / "refused", code=2)
         self.assertIn("--restart-log", refused.err)
 
+    def test_a_profile_is_that_of_a_watch(self):
+        self.run_plan()
+        refused = self.plimsoll("accept", "--dir", self.dir, "--profile", self.base / "results-1", "--out",
+                                self.base / "refused", code=2)
+        self.assertIn("is not the result of `plimsoll watch --profile`", refused.err)
+
     def test_commands_of_faults_need_permission(self):
         plan = self.base / "accept.yaml"
         plan.write_text(f"""

@@ -136,6 +136,23 @@ TEST(AcceptDrills, APassOnOneKernelIsNone) {
   EXPECT_THAT(report.reasons(), ElementsAre(HasSubstr("on one kernel")));
 }
 
+TEST(AcceptDrills, AWatchShowsLocksOnExtentsOnlyWhereEveryHostHeldOneForWriting) {
+  const auto watched = [](const std::vector<std::string>& locks, v1::WatchReport watch = {}) {
+    v1::WatchHostReport& host = *watch.add_hosts();
+    host.add_writers();
+    for (const std::string& lock : locks) host.mutable_counts()->mutable_profile()->add_locks(lock);
+    return watch;
+  };
+  const std::string master = "master: POSIX write, pid 4711, held";
+  const std::string held = "S0000001.LOG: POSIX write, pid 4711, held";
+  EXPECT_TRUE(ShowsExtentLocks(watched({master, held})));
+  EXPECT_FALSE(ShowsExtentLocks(watched({master})));
+  EXPECT_FALSE(ShowsExtentLocks(watched({"S0000001.LOG: POSIX write, pid 4711, waiting"})));
+  EXPECT_FALSE(ShowsExtentLocks(watched({"S0000001.LOG: POSIX read, pid 4711, held"})));
+  EXPECT_FALSE(ShowsExtentLocks(watched({master}, watched({held}))));
+  EXPECT_FALSE(ShowsExtentLocks(v1::WatchReport()));
+}
+
 v1::AcceptReport RestartOf(const v1::Report& restart, const std::string& criteria) {
   v1::TestPlan plan = PlanOf(WithParts("storage, restart-time"));
   plan.clear_criteria();
