@@ -168,6 +168,8 @@ absl::Status RestartFiles::EmptyCaches(RestartCaller& caller, const std::string&
   }
   if (!setup_.work.drop_caches()) return absl::OkStatus();
   PLIMSOLL_RETURN_IF_ERROR(caller.SyncFileSystem(rollback_));
+  // That may have taken minutes.
+  PLIMSOLL_RETURN_IF_ERROR(caller.MayCall());
   return WriteTo(drop_caches_path, "1");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -70,7 +71,7 @@ class RoundTrips {
   static constexpr double kMost = 1000;
 
   // `average` is in [kLeast, kMost].
-  constexpr explicit RoundTrips(double average) : millionths_(static_cast<uint64_t>(average * 1e6 + 0.5)) {}
+  explicit RoundTrips(double average) : millionths_(static_cast<uint64_t>(std::llround(average * 1e6))) {}
 
   // Calls of all records before `record`, which is at most kMostRestartItems.
   constexpr uint64_t Before(uint64_t record) const {

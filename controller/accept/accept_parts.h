@@ -19,8 +19,9 @@ bool IsInOrder(const v1::AcceptRun& run);
 void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::string& unit, double value,
                v1::AcceptReport& report);
 
-// Where a drill without locks on the extents fails, the acceptance neither fails nor passes: whether a queue
-// manager has these locks is not known. A PASS that is confined, as to hosts with one kernel, does not count as one.
+// Where a drill without locks on the extents fails for nothing but acknowledged writes that an old active instance
+// overwrote, the acceptance neither fails nor passes: whether a queue manager has these locks is not known. A PASS that
+// is confined, as to hosts with one kernel, does not count as one.
 void ConfineDrill(const v1::Report& found, v1::AcceptRun& run);
 void AddDrillFigures(const v1::Report& found, const v1::AcceptRun& run, std::vector<std::string>& shown,
                      v1::AcceptReport& report);

@@ -276,7 +276,7 @@ std::string PartName(v1::AcceptPart part) {
 }
 
 std::string RunName(const v1::AcceptRun& run) {
-  const std::string name = PartName(run.part());
+  std::string name = PartName(run.part());
   if (IsDoneOnce(run.part())) return name;
   if (run.part() == v1::ACCEPT_PART_HA) {
     return absl::StrCat(name, run.run() == 1 ? ", extents locked" : ", extents not locked");
@@ -554,7 +554,16 @@ void JudgeAcceptance(v1::AcceptReport& report) {
 
   if (const std::string left_out = LeftOutText(report); !left_out.empty()) AddOnce(left_out, *report.mutable_limits());
   const bool loaded = HasPart(report.plan(), v1::ACCEPT_PART_LOAD) || HasPart(report.plan(), v1::ACCEPT_PART_LIMIT);
-  if (loaded && report.plan().hosts_size() > 1 && !HasPlacement(report.plan())) {
+  std::vector<std::string> untested;
+  for (const std::string& text : report.plan().criteria()) {
+    if (!loaded && !ParseRestartCriterion(text).has_value()) untested.push_back(text);
+  }
+  if (!untested.empty()) {
+    AddOnce(absl::StrCat("Not tested, since load and limit are left out: ", absl::StrJoin(untested, ", "), "."),
+            *report.mutable_limits());
+  }
+  const bool drilled = HasPart(report.plan(), v1::ACCEPT_PART_HA);
+  if (loaded && !drilled && report.plan().hosts_size() > 1 && !HasPlacement(report.plan())) {
     AddOnce("No failure of a host was tested; a placement tests each (docs/placement.md).", *report.mutable_limits());
   }
   if (HasPart(report.plan(), v1::ACCEPT_PART_HA) && report.plan().accept().locks_extents()) {

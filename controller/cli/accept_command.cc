@@ -91,12 +91,14 @@ int64_t PlannedDrillNs(const v1::TestPlan& drill) {
 
 // With calls of a millisecond; without filling.
 int64_t PlannedRestartNs(const v1::TestPlan& restart) {
+  constexpr double kMostMs = 1e12;
   double calls = 0;
   for (const v1::RestartTrial& each : RestartCases(restart)) {
-    calls += each.has_redo() ? static_cast<double>(each.redo().records()) * each.redo().round_trips_per_record()
-                             : static_cast<double>(2 * each.undo().messages() + 1);
+    const bool one_by_one = each.redo().way() == v1::RESTART_REDO_WAY_PER_RECORD;
+    calls += one_by_one ? static_cast<double>(each.redo().records()) * each.redo().round_trips_per_record()
+                        : static_cast<double>(2 * each.undo().messages() + 1);
   }
-  return static_cast<int64_t>(calls * restart.restart_time().rounds()) * kNsPerMs;
+  return static_cast<int64_t>(std::min(calls * restart.restart_time().rounds(), kMostMs)) * kNsPerMs;
 }
 
 // How long one run of the part takes by the plan, at most; without reaching the hosts, preparing and cleaning up.
@@ -273,10 +275,7 @@ class Acceptance {
   }
 
   void ShowResult(const v1::AcceptRun& run) const {
-    const char* const outcome = run.outcome() == v1::OUTCOME_PASS   ? "PASS"
-                                : run.outcome() == v1::OUTCOME_FAIL ? "FAIL"
-                                                                    : "INCONCLUSIVE";
-    Say(absl::StrCat(RunName(run), ": ", outcome, ": ", run.result()));
+    Say(absl::StrCat(RunName(run), ": ", OutcomeText(run.outcome()), ": ", run.result()));
   }
 
   // The first part could not begin: the line that shows why is printed.
@@ -442,7 +441,19 @@ class Acceptance {
     how.dry_run = true;
     how.quiet = true;
     how.later = MeasuringPlans();
-    const int code = RunPlan(how.later.empty() ? LoadPlanOf(plan_) : how.later.front(), how, access_, line_, around_);
+    const bool drills = HasPart(plan_, v1::ACCEPT_PART_HA);
+    const bool restarts = HasPart(plan_, v1::ACCEPT_PART_RESTART_TIME);
+    int code = static_cast<int>(Exit::kOk);
+    if (!how.later.empty() || !(drills || restarts)) {
+      code = RunPlan(how.later.empty() ? LoadPlanOf(plan_) : how.later.front(), how, access_, line_, around_);
+    }
+    how.later.clear();
+    if (code == static_cast<int>(Exit::kOk) && drills) {
+      code = RunDrill(DrillPlanOf(plan_, v1::HA_FENCE_EXTENTS), how, access_, line_, around_);
+    }
+    if (code == static_cast<int>(Exit::kOk) && restarts) {
+      code = RunRestart(RestartPlanOf(plan_), how, access_, line_, around_);
+    }
     if (code != static_cast<int>(Exit::kOk)) return code;
     for (const std::string& text : Outlook(plan_)) line_.out << SanitizeForTerminal(text) << '\n';
     line_.out << std::flush;
@@ -500,6 +511,17 @@ int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& aro
         return flags.plan->ApplyTo(read);
       });
   if (!plan.ok()) return PrintErrors(line, plan.status(), Exit::kWrong);
+  const bool limits_restart = std::ranges::any_of(
+      plan->criteria(), [](const std::string& text) { return ParseRestartCriterion(text).has_value(); });
+  if (limits_restart && !log.doubts.empty()) {
+    return PrintError(line,
+                      absl::StrCat("--restart-log: restarts that are not whole in it may have taken longer than the "
+                                   "criterion for restart allows: ",
+                                   log.doubts[0],
+                                   "; add the logs before, take out what is not a restart, or leave the "
+                                   "criterion out"),
+                      Exit::kWrong);
+  }
   const auto& faults = plan->ha().faults();
   const bool commands =
       std::ranges::any_of(faults, [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });

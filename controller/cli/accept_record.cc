@@ -174,7 +174,7 @@ void TakeJournal(const std::string& directory, bool under_way, bool changed, v1:
   const v1::Outcome outcome = recorded.outcome();
   if (!under_way && run.outcome() != outcome) {
     // The run measured, and could not keep all of its results.
-    const bool not_kept = outcome == v1::OUTCOME_INCONCLUSIVE && run.outcome() == v1::OUTCOME_PASS && !changed;
+    const bool not_kept = outcome == v1::OUTCOME_INCONCLUSIVE && IsInOrder(run) && !changed;
     if (not_kept) {
       run.set_outcome(outcome);
       *run.mutable_reasons() = recorded.reasons();

@@ -161,8 +161,9 @@ RestartLog TrackStarts(const std::vector<StartEvent>& events, std::vector<std::s
       continue;
     trackers.try_emplace(event.queue_manager, event.queue_manager, restarts).first->second.Take(event);
   }
-  for (auto& [name, tracker] : trackers) tracker.Finish(notes);
   RestartLog log;
+  for (auto& [name, tracker] : trackers) tracker.Finish(log.doubts);
+  notes.insert(notes.end(), log.doubts.begin(), log.doubts.end());
   for (const size_t i : StableOrder(restarts.size(), [&](size_t a, size_t b) {
          if (restarts[a].begin_s() != restarts[b].begin_s()) return restarts[a].begin_s() < restarts[b].begin_s();
          return restarts[a].queue_manager() < restarts[b].queue_manager();

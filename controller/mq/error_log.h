@@ -25,6 +25,9 @@ struct RestartLog {
   std::vector<v1::RealRestart> restarts;
   // What was left out, and how uncertain times were read: a sentence each.
   std::vector<std::string> notes;
+  // Those of the notes by which a restart may have taken longer than any in the list: starts without an end, ends
+  // without a start, and channel initiators that started late.
+  std::vector<std::string> doubts;
 };
 
 // Finds the restarts of each queue manager (QMgr(...), ibm_serverName). Entries of all files are merged by time; an

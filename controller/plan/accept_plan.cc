@@ -15,6 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/field_rules.h"
+#include "common/text.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/placement.h"
@@ -26,6 +27,9 @@
 
 namespace plimsoll {
 namespace {
+
+// Rounds of a drill for which the plan has no `ha`.
+constexpr uint64_t kUsualDrillRounds = 10;
 
 // A trend needs five whole seconds (MakeTrend).
 constexpr int64_t kLeastSteadyNs = 5 * kNsPerSecond;
@@ -186,9 +190,14 @@ v1::TestPlan DrillPlanOf(const v1::TestPlan& plan, v1::HaFence fence) {
     ha.add_pairs(absl::StrCat(plan.hosts(host).address(), "+", plan.hosts(host + 1).address()));
   }
   ha.set_fence(fence);
+  // A round is one fault in one pair: every pair gets every fault.
+  const uint64_t least = static_cast<uint64_t>(ha.pairs_size()) * static_cast<uint64_t>(ha.faults_size());
+  const uint64_t usual = plan.has_ha() ? plan.ha().rounds() : kUsualDrillRounds;
+  ha.set_rounds(static_cast<uint32_t>(std::max(usual, least)));
   if (drill.block_size_bytes_size() > 1) drill.mutable_block_size_bytes()->Truncate(1);
   // The lease of an acceptance is too short for a takeover.
   drill.clear_lease_ns();
+  LeaveArrivalsToPacedHosts(drill);
   FillDefaults(drill);
   return drill;
 }
@@ -334,7 +343,7 @@ std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
     const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
     return criterion.ok() && !IsReversed(*criterion);
   });
-  if (load && plan.criteria().empty()) {
+  if (load && WithoutOtherParts(plan).criteria().empty()) {
     add(PlanKey("criteria"), " is missing: an acceptance needs a limit to accept by, such as p99<10ms");
   } else if (limit && all_read && SearchPlanOf(plan).criteria().empty()) {
     add(PlanKey("criteria"),

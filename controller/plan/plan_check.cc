@@ -260,7 +260,7 @@ class Checker {
 
   void CheckGuard() {
     const RunKindFacts& kind = FactsOf(RunKindOf(plan_));
-    if (kind.kind == RunKind::kHa || kind.kind == RunKind::kWatch) {
+    if (kind.kind == RunKind::kHa || kind.kind == RunKind::kWatch || kind.kind == RunKind::kRestart) {
       for (const auto& [given, key] :
            {std::pair(!plan_.abort_if().empty(), "abort_if"), std::pair(plan_.has_end_by(), "end_by"),
             std::pair(plan_.has_protect(), "protect")}) {

@@ -60,8 +60,8 @@ std::vector<std::string> TextRestartAnswer(const v1::RestartReport& restart, siz
                     fitted ? TimeCell(redo.slope_us() / 1e3) : kDash,
                     fitted ? TimeCell(redo.slope_error_us() / 1e3) : kDash,
                     fitted ? FormatFixed(redo.r_squared(), 3) : kDash, FormatFixed(redo.calls_per_record(), 3),
-                    fitted ? TimeCell(redo.extended_seconds()) : kDash,
-                    fitted ? TimeCell(redo.extended_error_seconds()) : kDash});
+                    redo.has_extended_seconds() ? TimeCell(redo.extended_seconds()) : kDash,
+                    redo.has_extended_seconds() ? TimeCell(redo.extended_error_seconds()) : kDash});
     }
   }
   AppendLines(table.Lines(), lines);
@@ -69,7 +69,7 @@ std::vector<std::string> TextRestartAnswer(const v1::RestartReport& restart, siz
   AddIndented(
       "Seconds to read the log and apply its records, for 1,000 more of them and extended to the number above; +-: 95 "
       "% "
-      "confidence. coalesced: MQ since 9.1.1; per-record: before",
+      "confidence; \u2013: it may be nothing. coalesced: MQ since 9.1.1; per-record: before",
       lines);
   return lines;
 }
@@ -156,8 +156,9 @@ std::vector<std::string> TextCold(const v1::RestartReport& restart) {
                      side.fs_type().empty() ? "" : absl::StrCat(" (", SanitizeForTerminal(side.fs_type()), ")"), ": ",
                      !side.has_cold() ? "whether the log was read from the storage is not known: the kernel "
                                         "has no counter for it"
-                     : side.cold()    ? "the log was read from the storage in every measurement"
-                                      : "NOT ALL of the log was read from the storage: a cache answered"),
+                     : side.cold()
+                         ? "as many bytes were read from the storage as the log and the calls to queue files have"
+                         : "NOT ALL of it was read from the storage: a cache answered"),
         lines);
   }
   return lines;

@@ -52,7 +52,8 @@ class AcceptParts(harness.PlimsollTest):
                 self.assertRegex(run["result"], "2 rounds, 2 takeovers, 0 acknowledged writes lost")
         restart = runs["restart_time", 1]
         self.assertEqual(restart["outcome"], "pass", restart)
-        self.assertIn("for 60,000 records", restart["result"])
+        # Where the disk is busy with other work, times need not grow with so few records.
+        self.assertRegex(restart["result"], "for 60,000 records|^measured; ")
         self.assertEqual(restart["criteria"][0]["value_text"], "42.000 s")
         for part in ("ha-1", "ha-2", "restart-time"):
             self.assertTrue((results / part / "report.html").exists(), part)
@@ -76,6 +77,13 @@ restart_time: {{records: [50, 100, 200], rounds: 1, redo: coalesced}}
         self.assertRegex(" ".join(result.out.split()), r"restart<30s FAIL: 42\.000 s")
         refused = self.plimsoll("accept", plan, "--out", self.base / "refused", code=2)
         self.assertIn("--restart-log", refused.err)
+        # A start without an end may have taken any time.
+        log = self.restart_log(10)
+        log.write_text(log.read_text() + log.read_text().split("-----")[0].replace("10:00:00", "11:00:00") + "-----\n")
+        refused = self.plimsoll("accept", plan, "--restart-log", log, "--out", self.base / "refused", code=2)
+        self.assertIn("may have taken longer", refused.err)
+        shown = self.plimsoll("accept", plan, "--restart-log", self.restart_log(10), "--dry-run")
+        self.assertNotIn("1 step", shown.out)
 
     def test_a_profile_is_that_of_a_watch(self):
         self.run_plan()

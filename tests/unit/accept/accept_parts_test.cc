@@ -15,8 +15,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr char kPaired[] =
-    "hosts: [node1, node2, node3, node4]\nworkload: {dir: /x, rate: 200}\ncriteria: [p99<10ms]\n";
+constexpr char kPaired[] = "hosts: [node1, node2, node3, node4]\nworkload: {dir: /x, rate: 200}\n";
 
 std::string WithParts(const std::string& parts, const std::string& more = "") {
   return absl::StrCat(kPaired, "accept: {runs: 1, parts: [", parts, "]", more, "}\n");
@@ -42,6 +41,14 @@ v1::Report DrillReportOf(v1::HaFence fence, v1::Outcome outcome, const std::stri
   return report;
 }
 
+// A drill that fails because an old active instance overwrote writes, as locks on the extents would have prevented.
+v1::Report OverwrittenReportOf(v1::HaFence fence) {
+  v1::Report report = DrillReportOf(fence, v1::OUTCOME_FAIL);
+  report.mutable_ha()->mutable_findings()->set_lost(3);
+  report.mutable_ha()->mutable_findings()->set_overwritten(3);
+  return report;
+}
+
 v1::Report RestartReportOf(v1::Outcome outcome, double real_seconds = 0) {
   v1::Report report;
   report.mutable_plan()->mutable_restart_time();
@@ -51,6 +58,7 @@ v1::Report RestartReportOf(v1::Outcome outcome, double real_seconds = 0) {
   redo.set_way(v1::RESTART_REDO_WAY_COALESCED);
   redo.set_message_size_bytes(2048);
   redo.set_extended_seconds(4.2);
+  redo.set_extended_error_seconds(0.31);
   if (real_seconds > 0) {
     v1::RealRestart& real = *report.mutable_restart_time()->add_real();
     real.set_queue_manager("QM1");
@@ -77,12 +85,24 @@ TEST(AcceptPlanParts, DrillsTakeTheHostsTwoByTwoWithBothFences) {
   EXPECT_EQ(locked.ha().fence(), v1::HA_FENCE_EXTENTS);
   EXPECT_EQ(PlanOfRun(plan, v1::ACCEPT_PART_HA, 2).ha().fence(), v1::HA_FENCE_NONE);
   EXPECT_THAT(locked.criteria(), ElementsAre("lost==0", "split_brain==0", "takeover_max<60s"));
+  EXPECT_EQ(locked.ha().rounds(), 10U);
   EXPECT_GT(locked.lease_ns(), locked.ha().takeover_limit_ns()) << "the acceptance's own is too short for a takeover";
   EXPECT_EQ(plan.lease_ns(), 10 * kNsPerSecond);
   EXPECT_EQ(PlannedAcceptance(plan).runs_size(), 1 + 2);
   const v1::TestPlan shown = FilledAcceptance(WithParts("storage, ha", ", locks_extents: true"));
   EXPECT_EQ(PlannedAcceptance(shown).runs_size(), 1 + 1);
   EXPECT_THAT(PlannedAcceptance(shown).limits(), Contains(HasSubstr("with locks on the extents only")));
+}
+
+TEST(AcceptPlanParts, EveryPairGetsEveryFault) {
+  std::string hosts = "node1";
+  for (int host = 2; host <= 24; ++host) absl::StrAppend(&hosts, ", node", host);
+  const std::string text = absl::StrCat("hosts: [", hosts, "]\nworkload: {dir: /x}\naccept: {parts: [storage, ha]}\n");
+  EXPECT_THAT(ProblemsOf(PlanOf(text)), IsEmpty()) << "without a rate nothing arrives at random";
+  EXPECT_EQ(DrillPlanOf(FilledAcceptance(text), v1::HA_FENCE_NONE).ha().rounds(), 24U) << "12 pairs, 2 faults";
+  const std::string given = "ha: {pairs: [node1+node2], faults: [kill, switch, hang], rounds: 2}\n";
+  const std::string two = "hosts: [node1, node2]\nworkload: {dir: /x}\naccept: {parts: [storage, ha]}\n" + given;
+  EXPECT_EQ(DrillPlanOf(FilledAcceptance(two), v1::HA_FENCE_NONE).ha().rounds(), 3U);
 }
 
 TEST(AcceptPlanParts, RestartTakesTheFirstHostAndTheSizeOfTheLog) {
@@ -105,8 +125,15 @@ TEST(AcceptPlanParts, WhatCannotBeDoneIsRefusedByName) {
               Contains(HasSubstr("the parts ha and restart-time have no guard")));
   EXPECT_THAT(ProblemsOf(PlanOf("workload: {dir: /x}\naccept: {parts: [storage, ha]}\n")),
               Contains(HasSubstr("ha needs two")));
+  EXPECT_THAT(ProblemsOf(PlanOf(WithParts("storage, load, restart-time") + "criteria: [restart<60s]\n")),
+              Contains(HasSubstr("an acceptance needs a limit to accept by")));
   EXPECT_THAT(ProblemsOf(PlanOf("workload: {dir: /x}\ncriteria: [restart<60s]\naccept: {parts: [storage]}\n")),
               Contains(HasSubstr("add restart-time to")));
+}
+
+TEST(AcceptPlanParts, CriteriaThatNoPartTestsAreNamedBesideTheVerdict) {
+  const v1::TestPlan plan = FilledAcceptance(WithParts("storage, ha") + "criteria: [p99<10ms]\n");
+  EXPECT_THAT(PlannedAcceptance(plan).limits(), Contains("Not tested, since load and limit are left out: p99<10ms."));
 }
 
 TEST(AcceptDrills, PassWhereBothFencesPass) {
@@ -116,10 +143,23 @@ TEST(AcceptDrills, PassWhereBothFencesPass) {
 }
 
 TEST(AcceptDrills, AFailureWithoutLocksOnTheExtentsLeavesItOpenWhetherMqLocksThem) {
-  const v1::AcceptReport report = DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_PASS),
-                                           DrillReportOf(v1::HA_FENCE_NONE, v1::OUTCOME_FAIL));
+  const v1::AcceptReport report =
+      DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_PASS), OverwrittenReportOf(v1::HA_FENCE_NONE));
   EXPECT_EQ(report.outcome(), v1::OUTCOME_INCONCLUSIVE);
   EXPECT_THAT(report.reasons(), ElementsAre(HasSubstr("PASS only if MQ locks its extents")));
+}
+
+// What no lock keeps out fails with any fence: lost writes, and takeovers that take too long.
+TEST(AcceptDrills, AFailureThatLocksOnTheExtentsWouldNotPreventFails) {
+  v1::Report lost = OverwrittenReportOf(v1::HA_FENCE_NONE);
+  lost.mutable_ha()->mutable_findings()->set_lost(4);
+  v1::Report late = OverwrittenReportOf(v1::HA_FENCE_NONE);
+  v1::CriterionReport& takeover = *late.mutable_verdict()->add_criteria();
+  takeover.set_criterion("takeover_max<60s");
+  takeover.set_outcome(v1::OUTCOME_FAIL);
+  for (const v1::Report& unlocked : {lost, late, DrillReportOf(v1::HA_FENCE_NONE, v1::OUTCOME_FAIL)}) {
+    EXPECT_EQ(DrillsOf(DrillReportOf(v1::HA_FENCE_EXTENTS, v1::OUTCOME_PASS), unlocked).outcome(), v1::OUTCOME_FAIL);
+  }
 }
 
 TEST(AcceptDrills, AFailureWithLocksOnTheExtentsFails) {
@@ -168,7 +208,7 @@ v1::AcceptReport RestartOf(const v1::Report& restart, const std::string& criteri
 TEST(AcceptRestart, InformsAndDecidesNothing) {
   const v1::AcceptReport report = RestartOf(RestartReportOf(v1::OUTCOME_DONE), "");
   EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS) << RenderAcceptText(report);
-  EXPECT_THAT(report.runs(1).result(), HasSubstr("coalesced: 4.2 s for 60,000 records"));
+  EXPECT_THAT(report.runs(1).result(), HasSubstr("coalesced, 2k messages: 4.2 +- 0.31 s for 60,000 records"));
   EXPECT_THAT(RenderAcceptJUnit(report), Not(HasSubstr("<error")));
   // What could not be measured is no part that was done.
   EXPECT_EQ(RestartOf(RestartReportOf(v1::OUTCOME_INCONCLUSIVE), "").outcome(), v1::OUTCOME_INCONCLUSIVE);

@@ -156,15 +156,30 @@ TEST(RestartReport, WhetherTheLogWasReadFromTheStorageFollowsFromTheKernelsCount
     RestartJournal journal("{rounds: 1, records: [500], redo: coalesced}", "[/san]");
     const v1::RestartTrial trial = RestartCases(journal.plan())[0];
     v1::RestartTrialDone done = journal.Answer(journal.Order(trial, 1, 0), trial, 10, kNsPerMs, kNsPerMs);
-    done.set_storage_read_bytes(done.log_reads().bytes() - (cold ? 0 : 1));
+    done.mutable_queue_reads()->set_bytes(40'960);
+    done.set_storage_read_bytes(done.log_reads().bytes() + done.queue_reads().bytes() - (cold ? 0 : 1));
     journal.Done(done);
     journal.End();
     const v1::Report report = journal.Finish();
     ASSERT_TRUE(report.restart_time().sides(0).has_cold());
     EXPECT_EQ(report.restart_time().sides(0).cold(), cold);
     EXPECT_FALSE(report.restart_time().sides(0).redo(0).has_slope_us()) << "one number of records makes no line";
-    EXPECT_THAT(RenderText(report), HasSubstr(cold ? "was read from the storage in every" : "NOT ALL of the log"));
+    EXPECT_THAT(RenderText(report), HasSubstr(cold ? "as many bytes were read from the" : "NOT ALL of it was"));
   }
+}
+
+TEST(RestartReport, ALineThatMayEndAtNothingIsNotExtended) {
+  RestartJournal journal("{rounds: 1, redo: coalesced}", "[/san]");
+  int64_t log_ns = 50 * kNsPerMs;
+  for (const v1::RestartTrial& trial : RestartCases(journal.plan())) {
+    journal.Done(journal.Answer(journal.Order(trial, 1, 0), trial, 1, 0, log_ns));
+    log_ns -= 10 * kNsPerMs;
+  }
+  journal.End();
+  const v1::Report report = journal.Finish();
+  const v1::RestartRedoReport& redo = report.restart_time().sides(0).redo(0);
+  EXPECT_LT(redo.slope_us(), 0);
+  EXPECT_FALSE(redo.has_extended_seconds());
 }
 
 TEST(RestartReport, AMeasurementThatFailedIsNamedAndMakesItInconclusive) {

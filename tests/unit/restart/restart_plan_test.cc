@@ -101,6 +101,7 @@ TEST(RestartPlan, WhatHasNoMeaningForItIsRefusedByName) {
               Contains(HasSubstr("lists a value twice")));
   EXPECT_THAT(RestartProblemsOf("workload: {qm_dirs: [/san, /san]}\nrestart_time: {}\n"),
               Contains(HasSubstr("/san is listed twice")));
+  EXPECT_THAT(RestartProblemsOf(section + "end_by: \"04:30\"\n"), Contains(HasSubstr("takes none; leave it out")));
   EXPECT_THAT(RestartProblemsOf(section + "ha: {pairs: [a+b]}\n"),
               Contains(HasSubstr("are both given: a plan is an HA drill")));
   EXPECT_THAT(RestartProblemsOf(absl::StrCat(kSides, "restart_time: {records: [10000000], message_size: [100m]}\n")),
