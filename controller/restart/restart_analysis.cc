@@ -187,7 +187,7 @@ void RestartAnalysis::AddRedo(uint32_t side, v1::RestartSide& report) const {
     redo.set_intercept_us(fit->intercept * kUsPerSecond);
     redo.set_slope_error_us(fit->slope_half_width * kUsPerSecond);
     redo.set_r_squared(fit->r_squared);
-    // What may be nothing, or less, is no time.
+    // A line that may end at zero or below says nothing about the time.
     const double extended = fit->At(static_cast<double>(kExtendedToRecords));
     const double half_width = fit->HalfWidthAt(static_cast<double>(kExtendedToRecords));
     if (extended <= half_width) continue;
