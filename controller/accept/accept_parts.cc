@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/units.h"
 #include "controller/criteria/criteria.h"
 #include "controller/plan/accept_plan.h"
+#include "controller/plan/placement.h"
 #include "controller/render/text.h"
 
 namespace plimsoll {
@@ -79,6 +84,18 @@ bool ShowsExtentLocks(const v1::WatchReport& watch) {
     if (std::ranges::none_of(host.counts().profile().locks(), holds_extent)) return false;
   }
   return any;
+}
+
+std::string UndrilledText(const v1::TestPlan& plan) {
+  if (!HasPart(plan, v1::ACCEPT_PART_HA)) return "";
+  const v1::TestPlan drill = DrillPlanOf(plan, v1::HA_FENCE_EXTENTS);
+  std::set<std::string> drilled;
+  for (const v1::HostSpec& host : drill.hosts()) drilled.insert(host.address());
+  std::vector<std::string> alone;
+  for (const v1::HostSpec& host : plan.hosts()) {
+    if (!drilled.contains(host.address())) alone.push_back(ShortAddress(host.address()));
+  }
+  return alone.empty() ? "" : absl::StrCat("No drill was made with ", absl::StrJoin(alone, ", "), ": no pair has it.");
 }
 
 bool IsInOrder(const v1::AcceptRun& run) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plimsoll/v1/accept_report.pb.h"
+#include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/report.pb.h"
 
 namespace plimsoll {
@@ -29,6 +30,9 @@ void AddDrillFigures(const v1::Report& found, const v1::AcceptRun& run, std::vec
 // A measurement of restart I/O informs and decides nothing, unless the plan has a criterion for the restarts of a real
 // queue manager: the longest of them decides then. One that is not complete is INCONCLUSIVE.
 void TakeRestart(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& report);
+
+// That hosts of the plan are in none of the pairs that are drilled, as a sentence; empty: there are none, or no drills.
+std::string UndrilledText(const v1::TestPlan& plan);
 
 // Whether a watch with --profile saw, on every host where it watched a log, an extent of it locked for writing by the
 // process that wrote: what accept.locks_extents says.

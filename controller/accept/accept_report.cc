@@ -566,6 +566,9 @@ void JudgeAcceptance(v1::AcceptReport& report) {
   if (loaded && !drilled && report.plan().hosts_size() > 1 && !HasPlacement(report.plan())) {
     AddOnce("No failure of a host was tested; a placement tests each (docs/placement.md).", *report.mutable_limits());
   }
+  if (const std::string alone = UndrilledText(report.plan()); !alone.empty()) {
+    AddOnce(alone, *report.mutable_limits());
+  }
   if (HasPart(report.plan(), v1::ACCEPT_PART_HA) && report.plan().accept().locks_extents()) {
     AddOnce(
         "Drills were made with locks on the extents only: by the plan, the queue managers lock theirs "

@@ -189,6 +189,15 @@ v1::TestPlan DrillPlanOf(const v1::TestPlan& plan, v1::HaFence fence) {
   for (int host = 0; plan.ha().pairs().empty() && host + 1 < plan.hosts_size(); host += 2) {
     ha.add_pairs(absl::StrCat(plan.hosts(host).address(), "+", plan.hosts(host + 1).address()));
   }
+  // A host without a partner has no drill; a pair that names another host adds it.
+  std::set<std::string> paired;
+  for (const std::string& pair : ha.pairs()) {
+    for (const std::string& address : PairHosts(pair)) paired.insert(address);
+  }
+  auto& hosts = *drill.mutable_hosts();
+  hosts.erase(std::remove_if(hosts.begin(), hosts.end(),
+                             [&paired](const v1::HostSpec& host) { return !paired.contains(host.address()); }),
+              hosts.end());
   ha.set_fence(fence);
   // A round is one fault in one pair: every pair gets every fault.
   const uint64_t least = static_cast<uint64_t>(ha.pairs_size()) * static_cast<uint64_t>(ha.faults_size());

@@ -14,8 +14,13 @@ class Accept(lab_support.LabTest):
 
     def test_every_part_is_done_and_kept(self):
         out = self.base / "accepted"
+        plan = self.base / "accept.yaml"
+        # Two of the three hosts are a pair.
+        plan.write_text("accept: {parts: [storage, fsck, load, limit, ha, restart-time]}\n"
+                        "ha: {rounds: 2, faults: [switch, kill], takeover_limit: 60s}\n"
+                        "restart_time: {records: [20, 40, 80], rounds: 1}\n")
         process = self.start_plimsoll(
-            "accept", "--hosts", self.addresses(*self.all_hosts()), "--dir", MQLOG, "--out", out, "--file-size", "1m", "--num-files",
+            "accept", plan, "--hosts", self.addresses(*self.all_hosts()), "--dir", MQLOG, "--out", out, "--file-size", "1m", "--num-files",
             "2", "--rate", "10", "--arrival", "even", "--duration", "5s", "--warmup", "500ms", "--require", "p50<5s", "--runs", "1",
             "--search-step", "2s", "--hold", "2s", "--budget", "40s", "--tolerance", "30%", "--lease", "60s", wrap=lab_support.IN_LAB)
         ended = process.finish(SLOW_S)
@@ -23,13 +28,16 @@ class Accept(lab_support.LabTest):
         self.assertIn(ended, (0, 1, 3), result)
         record = schema.parse((out / "accept.json").read_text(), "accept")
         self.assertEqual([(run["part"], run["began"], run["complete"]) for run in record["runs"]],
-                         [(part, True, True) for part in ("storage", "fsck", "load", "limit")], result)
+                         [(part, True, True) for part in ("storage", "fsck", "load", "limit", "ha", "ha", "restart_time")], result)
         self.assertEqual([(host["label"], host["fs_type"]) for host in record["hosts"]],
                          [(name, "nfs4") for name in self.all_hosts()])
         fsck = next(run for run in record["runs"] if run["part"] == "fsck")
         self.assertEqual(fsck["outcome"], "pass", "kernels of their own, and an export with locks")
         self.assertTrue(any("do not prove what IBM requires" in limit for limit in record["limits"]), record["limits"])
-        for run in record["runs"][2:]:
+        self.assertTrue(any(limit.startswith("No drill was made with ") for limit in record["limits"]), record["limits"])
+        drills = [run for run in record["runs"] if run["part"] == "ha"]
+        self.assertEqual([run["outcome"] for run in drills], ["pass", "pass"], drills)
+        for run in record["runs"][2:4]:
             again = self.start_plimsoll("report", out / run["directory"], "--json")
             self.assertIn(again.finish(), (0, 1, 3), again.err)
             self.assertEqual(len(json.loads(again.out)["hosts"]), 3)

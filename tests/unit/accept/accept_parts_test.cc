@@ -94,6 +94,14 @@ TEST(AcceptPlanParts, DrillsTakeTheHostsTwoByTwoWithBothFences) {
   EXPECT_THAT(PlannedAcceptance(shown).limits(), Contains(HasSubstr("with locks on the extents only")));
 }
 
+TEST(AcceptPlanParts, AHostWithoutAPartnerIsNamed) {
+  const v1::TestPlan plan =
+      FilledAcceptance("hosts: [node1, node2, node3]\nworkload: {dir: /x}\naccept: {parts: [storage, ha]}\n");
+  EXPECT_THAT(ProblemsOf(plan), IsEmpty());
+  EXPECT_EQ(DrillPlanOf(plan, v1::HA_FENCE_NONE).hosts_size(), 2);
+  EXPECT_THAT(PlannedAcceptance(plan).limits(), Contains("No drill was made with node3: no pair has it."));
+}
+
 TEST(AcceptPlanParts, EveryPairGetsEveryFault) {
   std::string hosts = "node1";
   for (int host = 2; host <= 24; ++host) absl::StrAppend(&hosts, ", node", host);
