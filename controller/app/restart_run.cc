@@ -44,6 +44,7 @@ class RestartRun final : public PlannedRun {
   }
 
   std::optional<Failure> Check() override {
+    for (const auto& host : fleet().hosts()) host->directories = DirsOf(workloads_[0]).size();
     if (auto failure = CheckHosts(fleet().hosts(), workloads_, {})) return failure;
     fleet().FindQueueManagers(10 * kNsPerSecond);
     return std::nullopt;

@@ -250,8 +250,7 @@
               end = right;
             }
           }
-          group.append(svg(
-              'text', {x: end + 7, y: y + 13}, known(value) ? inSeconds(value, error) : 'not known: no line fitted'));
+          group.append(svg('text', {x: end + 7, y: y + 13}, known(value) ? inSeconds(value, error) : 'not known'));
           image.append(group);
           y += BAR + GAP;
         }

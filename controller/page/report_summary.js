@@ -10,6 +10,8 @@ plimsoll.summary = (() => {
     const upTo = report.plan && report.plan.sweep && report.plan.sweep.qm.length > 0 ? 'up to ' : '';
     const usesFiles = report.hosts.some((host) => host.workload && (host.workload.files || []).length > 0);
     const writer = usesFiles ? 'thread' : 'queue manager';
+    // Restart I/O has no writers.
+    if ([...qms].every((count) => !count) && report.restart_time) return format.plural(report.run.hosts, 'host');
     if (qms.size === 1 && !report.placement) {
       return format.plural(report.run.hosts, 'host') + ' \u00d7 ' + upTo + format.plural([...qms][0], writer);
     }

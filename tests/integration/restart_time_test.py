@@ -48,6 +48,7 @@ class RestartTime(Measuring):
         self.assertIn("not MQ's restart time", result.out)
         self.assertIn("per-record", result.out)
         self.assertEqual(list(sides(report)), [str(first), str(second)])
+        self.assertEqual(len({side["fs_type"] for side in sides(report).values()}), 1, "both are described")
         for side in sides(report).values():
             before, now = redo(side, "per_record"), redo(side, "coalesced")
             # 2.4 calls a record, and each point as many as its records ask for.
