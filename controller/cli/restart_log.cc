@@ -166,8 +166,8 @@ void AddRestartLogCommand(CLI::App& restart_time, CommandLine& line) {
       ->required();
   command->add_flag("--json", flags->json, "Print the restarts as JSON instead of text");
   command->footer(
-      "A restart lasts from AMQ5051I of the task LOGGER-IO to AMQ8024I, or to AMQ8003I if no channel initiator "
-      "starts.\n"
+      "A restart lasts from AMQ5051I of the task LOGGER-IO to AMQ8024I, or to AMQ8003I if no channel\n"
+      "initiator starts.\n"
       "Example:\n  plimsoll restart-time from-log /var/mqm/qmgrs/QM1/errors/AMQERR0*.LOG");
   command->callback([&line, flags] { line.action = [&line, flags] { return FromLogMain(*flags, line); }; });
 }

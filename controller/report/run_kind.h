@@ -37,7 +37,7 @@ struct RunKindFacts {
   const char* noun = "a run";
   const char* not_comparable = nullptr;
   const char* not_exportable = nullptr;
-  // The plan of an acceptance may have the section, too.
+  // `plimsoll accept` takes its plans, too.
   bool in_acceptance = false;
   // The step that the verdict is about; null: all are.
   uint32_t (*answer_step)(const v1::Report& report) = nullptr;
@@ -47,7 +47,7 @@ struct RunKindFacts {
 inline constexpr RunKindFacts kRunKinds[] = {
     {RunKind::kAccept, "accept", "accept", "acceptance", "an acceptance"},
     {RunKind::kHa, "ha", "ha", "HA drill", "an HA drill", ", which has no steps; compare runs (`plimsoll run`)",
-     ", whose instances write no steps: there are no writes to export; `plimsoll report` shows its events", true},
+     ", whose instances write no steps: there are no writes to export; `plimsoll report` shows its events"},
     {RunKind::kLimit, "limit", "limit", "search for the limit", "a search for the highest load",
      ", whose steps have different loads; compare runs (`plimsoll run`) with one --rate", nullptr, true,
      [](const v1::Report& report) { return report.limit().step(); }},
@@ -56,7 +56,7 @@ inline constexpr RunKindFacts kRunKinds[] = {
     {RunKind::kWatch, "watch", "watch", "watched log", "a watch"},
     {RunKind::kRestart, "restart_time", "restart-time", "storage's share of a restart", "a measurement of restart I/O",
      ", which has no steps; it compares the directories of its own run (--vary dir=A,B)",
-     ", which writes no log: there are no writes to export; `plimsoll report` shows its figures", true},
+     ", which writes no log: there are no writes to export; `plimsoll report` shows its figures"},
     {},
 };
 

@@ -88,7 +88,7 @@ class BadInput(harness.PlimsollTest):
     def test_a_plan_of_another_command_is_named_with_its_own(self):
         host = "{address: a}"
         kinds = {"ha": "ha: {pairs: [a+b]}\ncriteria: [lost:0]", "limit": "limit: {over: qm}\ncriteria: [p99:1s]\nblock_size: [4k, 8k]",
-                 "accept": "accept: {runs: 1}\nlimit: {}", "run": f"placement: [{{qm: A, home: a}}]\nhosts: [{host}]"}
+                 "accept": "accept: {runs: 1}\nlimit: {}", "restart-time": "restart_time: {}", "run": f"placement: [{{qm: A, home: a}}]\nhosts: [{host}]"}
         for kind, text in kinds.items():
             plan = self.base / f"{kind}.yaml"
             # With a mistake that is the other command's to find.

@@ -98,7 +98,7 @@ class Manual(harness.PlimsollTest):
         return sorted(done.stdout.split("\n")[:-1])
 
     def test_bash_completes_commands_and_options(self):
-        self.assertEqual(self.completed("r"), ["report", "run"])
+        self.assertEqual(self.completed("r"), ["report", "restart-time", "run"])
         self.assertEqual(self.completed("plan", "ch"), ["check"])
         self.assertEqual(self.completed("run", "--bsi"), ["--bsize", "--bsize-mix"])
         self.assertEqual(self.completed("plan", "check", "--bsi"), ["--bsize", "--bsize-mix"])
