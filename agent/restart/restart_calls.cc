@@ -63,7 +63,7 @@ absl::Status RestartCaller::Time(const RestartFile& file, bool reads, Call call,
     return status;
   slot_.file.store(&file, std::memory_order_relaxed);
   slot_.reads.store(reads, std::memory_order_relaxed);
-  // Release: whoever sees the moment sees the file.
+  // Release: a thread that sees the moment sees the file.
   slot_.since_ns.store(start_ns, std::memory_order_release);
   result = call();
   took_ns = MonotonicNowNs() - start_ns;

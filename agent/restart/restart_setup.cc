@@ -13,11 +13,11 @@ namespace plimsoll {
 namespace {
 
 constexpr uint32_t kMostQueues = 1000;
-// Of a log, an extent, a queue file: 16 TiB, so that the bytes of all files together fit in 64 bits.
+// Largest log, extent and queue file: 16 TiB, so that the bytes of all files together fit in 64 bits.
 constexpr uint64_t kMostRestartFileBytes = uint64_t{1} << 44;
 // Of all directories together; each stays open.
 constexpr uint64_t kMostRestartFiles = 200'000;
-// Of a log record or a message. The largest message of MQ has 100 MB.
+// Largest log record and message. The largest message of MQ has 100 MB.
 constexpr uint64_t kMostItemBytes = uint64_t{128} << 20;
 
 uint64_t SaturatingProduct(uint64_t a, uint64_t b) {

@@ -24,7 +24,7 @@ std::vector<v1::RestartTrial> RestartCases(const v1::TestPlan& plan);
 // What the agent makes: log and queue files as large as the largest case needs.
 v1::RestartWork MakeRestartWork(const v1::TestPlan& plan);
 
-// The same as a workload, whose bytes are compared with the space that is free. By host, of which there is one.
+// These files as a workload, whose bytes are compared with the free space. By host, of which there is one.
 std::vector<v1::LogWorkload> RestartFilledWorkloads(const v1::TestPlan& plan);
 
 // Lines for --dry-run: directories, bytes, what is measured.
