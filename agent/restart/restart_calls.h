@@ -49,7 +49,7 @@ struct TrialTally {
 struct alignas(64) CallSlot {
   static constexpr int64_t kIdle = 0;
 
-  // When the call began; kIdle: none is in flight.
+  // When the call began; kIdle: no call is in flight.
   std::atomic<int64_t> since_ns{kIdle};
   // Valid as long as the work, since files are not removed from their lists.
   std::atomic<const RestartFile*> file{nullptr};

@@ -67,7 +67,7 @@ absl::Status CheckRestartSpace(const RunDirectories& directories, const RestartS
   }
   for (const auto& [device, made] : devices) {
     PLIMSOLL_ASSIGN_OR_RETURN(const Space space, made.first->MeasureSpace());
-    // As for extents, --min-free 0 leaves no inodes free either.
+    // With --min-free 0 no inodes stay free either, which is how extents are checked.
     const bool nothing_stays = setup.work.has_min_free_bytes() && setup.work.min_free_bytes() == 0;
     PLIMSOLL_RETURN_IF_ERROR(CheckFreeFiles(made.first->path(), space.total_files, space.free_files, made.files,
                                             nothing_stays ? 0 : space.total_files / 20, "--queues"));

@@ -513,7 +513,7 @@ std::vector<std::string> AcceptWarnings(const v1::AcceptReport& report) {
 std::string LeftOutText(const v1::AcceptReport& report) {
   std::vector<std::string> left_out;
   for (const v1::AcceptPart part : kAcceptParts) {
-    // Those of pairs, and of restarts, are not parts of every acceptance.
+    // Drills and restart I/O are parts only where the plan lists them.
     if (part == v1::ACCEPT_PART_HA || part == v1::ACCEPT_PART_RESTART_TIME) continue;
     if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
   }

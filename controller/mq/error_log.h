@@ -1,5 +1,5 @@
 // Restarts of queue managers, read from their error logs: AMQERR01.LOG and the older files that MQ rotates it to, and
-// the same in JSON (AMQERR01.json).
+// the JSON logs beside them (AMQERR01.json).
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct RestartLog {
   std::vector<v1::RealRestart> restarts;
   // What was left out, and how uncertain times were read: a sentence each.
   std::vector<std::string> notes;
-  // Those of the notes by which a restart may have taken longer than any in the list: starts without an end, ends
+  // Notes by which a restart may have taken longer than any in the list: starts without an end, ends
   // without a start, and channel initiators that started late.
   std::vector<std::string> doubts;
 };

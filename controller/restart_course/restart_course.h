@@ -70,7 +70,7 @@ class RestartCourse final : private SessionCourse {
   RunLog& log_;
   SessionDriver driver_;
   Preparation preparation_;
-  // Number of the last measurement that was ordered, and of the one that is under way; 0: none is.
+  // Number of the last measurement that was ordered, and of the one that is under way; 0: no measurement is.
   uint32_t last_trial_ = 0;
   uint32_t running_trial_ = 0;
   // Number of its command.

@@ -95,7 +95,7 @@ class RuleChecker {
   std::vector<std::string> problems_;
   std::set<const Descriptor*> seen_;
   std::set<std::string> flags_;
-  // Those of plan and workload, which every command has that takes a plan, and those of restart I/O.
+  // Flags of plan and workload, which every command has that takes a plan, and flags of restart I/O.
   std::set<std::string> common_flags_;
   std::set<std::string> restart_flags_;
 };
