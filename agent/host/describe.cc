@@ -20,6 +20,7 @@
 #include "agent/host/space.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
+#include "common/kernel_clock.h"
 #include "common/protocol.h"
 #include "common/units.h"
 
@@ -252,7 +253,9 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   host.set_protocol_version(kProtocolVersion);
   host.set_instance_id(instance_id);
   host.set_name(name);
-  host.set_boot_id(ReadTextLine("/proc/sys/kernel/random/boot_id"));
+  const KernelClock clock = ReadKernelClock();
+  host.set_boot_id(clock.boot_id);
+  host.set_time_namespace(clock.time_namespace);
   if (utsname system{}; uname(&system) == 0) {
     host.set_kernel(absl::StrCat(system.sysname, " ", system.release, " ", system.machine));
   }

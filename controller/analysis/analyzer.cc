@@ -157,6 +157,7 @@ absl::Status Analyzer::OnHostJoined(const v1::HostJoined& joined) {
       std::ranges::any_of(hosts_, [&](const auto& each) { return each.second.label() == joined.label(); });
   if (hosts_.contains(joined.host()) || same) return absl::InvalidArgumentError("a host joins for the second time");
   hosts_[joined.host()].joined = joined;
+  if (joined.same_clock()) timeline_.ShareClock(joined.host());
   return absl::OkStatus();
 }
 

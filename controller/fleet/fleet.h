@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/clock_fit.h"
+#include "common/kernel_clock.h"
 #include "common/protocol.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/exit_code.h"
@@ -40,6 +41,8 @@ struct Host {
   // In how many directories it writes: the first so many of its description.
   size_t directories = 1;
   ClockFit clock{500};
+  // It reads this process' clock (HostJoined.same_clock).
+  bool same_clock = false;
   bool probing = false;
   MonotonicNs last_probed;          // when the newest of the probes that were answered was sent
   int64_t worst_round_trip_ns = 0;  // of the last burst's best half
@@ -110,6 +113,7 @@ class Fleet {
 
   const Clock& clock_;
   EventQueue& events_;
+  const KernelClock own_clock_;
   std::vector<std::unique_ptr<Host>> hosts_;
 };
 

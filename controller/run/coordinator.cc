@@ -188,6 +188,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
     }
   }
   const MonotonicNs start = clock_.Now() + lead_times * std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
+  driver_.ProbeAround(start);
   v1::JournalRecord record;
   v1::StepBegin& begin = *record.mutable_step_begin();
   begin.set_step(step);
