@@ -130,6 +130,10 @@ absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
     return absl::InvalidArgumentError(
         "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
   }
+  if (!plan.disturb().empty()) {
+    return absl::InvalidArgumentError(
+        "ab takes no plan with `disturb`, whose commands change what is compared: run it with `plimsoll run`");
+  }
   if (plan.has_sweep()) {
     return absl::InvalidArgumentError(
         "ab takes no list of --rate or --qm, whose steps have different loads: give one value, or measure the list "
