@@ -22,6 +22,7 @@
 #include "controller/render/junit_xml.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/run/controller_facts.h"
 #include "controller/run/preparation.h"
 
 namespace plimsoll {
@@ -63,6 +64,7 @@ RunSurroundings OwnSurroundings() {
   RunSurroundings around;
   around.clock = &clock;
   around.progress = stderr;
+  around.describe_controller = DescribeController;
   return around;
 }
 
@@ -111,7 +113,8 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
       events_(events),
       agents_(
           clock_, events_, [this](const std::string& text) { Say(text); }, around.make_client, beside_key),
-      kind_(kind) {
+      kind_(kind),
+      describe_controller_(around.describe_controller) {
   if (around.catches_signals) interrupts_.emplace(events_);
   std::FILE* const out = around.progress;
   if (kind.in_place && !how.quiet) {

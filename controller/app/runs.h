@@ -26,6 +26,7 @@
 #include "controller/run/coordinator.h"
 #include "controller/run/held_program.h"
 #include "plimsoll/v1/check_report.pb.h"
+#include "plimsoll/v1/controller.pb.h"
 
 namespace plimsoll {
 
@@ -59,6 +60,8 @@ struct RunSurroundings {
   bool catches_signals = true;
   // How agents are reached; empty: over gRPC.
   AgentClientFactory make_client;
+  // What results record of the controller; empty: nothing.
+  std::function<v1::ControllerFacts()> describe_controller;
 };
 
 // The machine's own.
