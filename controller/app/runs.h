@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/mutex.h"
@@ -261,6 +262,10 @@ struct FsckRun {
 
 // Runs the checks; errors go to console.err. Returns the exit code: Exit::kWrong where the report could not be kept.
 int RunFsck(const FsckRun& run, Console& console);
+
+// The files that a report is shown in, but its page, by name: report.txt, report.json, report.csv and timeline.csv, of
+// a search curve.csv, too. They follow from the report alone.
+std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& report);
 
 // Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too;
 // and digest.txt over all of them but the page, which shows the digest, and over the journal. Goes on past a failure

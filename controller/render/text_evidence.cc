@@ -74,12 +74,15 @@ std::string ProgramText(const v1::ControllerFacts& controller, const std::string
 }
 
 std::vector<std::string> TextCommand(const v1::Report& report) {
-  constexpr char kHeading[] = "Command   ";
-  constexpr size_t kIndent = sizeof(kHeading) - 1;
-  if (report.run().controller().command().empty()) return {};
-  std::vector<std::string> lines =
-      WrapCommand(SanitizeForTerminal(report.run().controller().command()), kTextWidth - kIndent);
-  for (size_t i = 0; i < lines.size(); ++i) lines[i] = (i == 0 ? kHeading : std::string(kIndent, ' ')) + lines[i];
+  constexpr char kHeading[] = "Command";
+  constexpr size_t kIndent = 10;
+  const std::string command = SanitizeForTerminal(report.run().controller().command());
+  if (command.empty()) return {};
+  std::vector<std::string> lines = WrapCommand(command, kTextWidth - kIndent);
+  const auto fits = [](const std::string& line) { return DisplayWidth(line) <= kTextWidth - kIndent; };
+  // An argument that fits on no line: report.json has the command as a shell reads it back.
+  if (!std::ranges::all_of(lines, fits)) return UnderHeading(kHeading, command);
+  for (size_t i = 0; i < lines.size(); ++i) lines[i] = PadRight(i == 0 ? kHeading : "", kIndent) + lines[i];
   return lines;
 }
 
