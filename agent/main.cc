@@ -49,6 +49,7 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/text.h"
+#include "common/this_program.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -227,6 +228,8 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
       spdlog::warn("removed leftovers of a previous agent: {}", path);
   }
 
+  // Read now, so that no session waits for it.
+  ThisProgramSha256();
   const SystemClock clock;
   const std::string instance_id = RandomId();
   AgentService::Options options;

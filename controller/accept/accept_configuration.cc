@@ -12,6 +12,7 @@
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/render/text.h"
 #include "controller/report/run_kind.h"
 #include "controller/storage/host_text.h"
 
@@ -183,6 +184,15 @@ std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::A
     texts.push_back(criteria.size() > 1 ? absl::StrCat(part, ": ", text) : text);
   }
   if (!texts.empty()) lines.emplace_back("Criteria", absl::StrJoin(texts, "; "));
+  return lines;
+}
+
+std::vector<std::pair<std::string, std::string>> AcceptEvidence(const v1::AcceptReport& report) {
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"Command", report.controller().command()},
+      {"Program", ProgramText(report.controller(), report.version())},
+      {"UTC", UtcErrorText(report.controller())}};
+  std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
   return lines;
 }
 

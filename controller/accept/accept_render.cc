@@ -292,6 +292,7 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
                            report.has_end() ? absl::StrCat(", ", FormatWholeSeconds(LengthNs(report))) : std::string(),
                            ", acceptance ", report.id(), ", plimsoll ", report.version()));
   for (const auto& [heading, value] : AcceptConfiguration(report)) add(heading, value);
+  for (const auto& [heading, value] : AcceptEvidence(report)) add(heading, value);
   AddParts(report, lines);
   if (Lines spread = SpreadLines(report); !spread.empty()) {
     lines.emplace_back();
@@ -449,11 +450,13 @@ std::string RenderAcceptPage(const v1::AcceptReport& report, const std::string& 
   for (const std::string& warning : AcceptWarnings(report)) json.String(warning);
   json.EndArray();
   json.Key("configuration").BeginArray();
-  for (const auto& [name, value] : AcceptConfiguration(report)) {
-    json.BeginArray();
-    json.String(name);
-    json.String(value);
-    json.EndArray();
+  for (const auto& rows : {AcceptConfiguration(report), AcceptEvidence(report)}) {
+    for (const auto& [name, value] : rows) {
+      json.BeginArray();
+      json.String(name);
+      json.String(value);
+      json.EndArray();
+    }
   }
   json.EndArray();
   if (!digest.empty()) json.Key("digest").String(digest);

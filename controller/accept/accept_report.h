@@ -73,6 +73,8 @@ std::string LeftOutText(const v1::AcceptReport& report);
 // What was tested, as names and values: change and operator, the load, how it writes, the search, the criteria of each;
 // for the parts that the plan has.
 std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
+// What made the acceptance: the command, the controller's program, how far its UTC times can be off; what is known.
+std::vector<std::pair<std::string, std::string>> AcceptEvidence(const v1::AcceptReport& report);
 
 // Target rates of the hosts' queue managers, in writes per second. A placement has none of them.
 struct LoadRates {

@@ -470,6 +470,7 @@ void Analyzer::SetRun(v1::Report& report) const {
   // The queue managers of a placement have files on two hosts each.
   if (HasPlacement(run_->plan())) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
   run.set_frame_interval_ns(interval_ns_);
+  if (run_->has_controller()) *run.mutable_controller() = run_->controller();
   if (!run_end_) {
     run.set_state_reason("the journal ends before the run does");
     return;
@@ -530,6 +531,10 @@ v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
   const v1::HostDescription& description = facts.joined.description();
   clock.set_time_synchronized(description.time_synchronized());
   clock.set_time_error_ns(description.time_error_ns());
+  if (description.has_time_estimated_error_ns()) {
+    clock.set_time_estimated_error_ns(description.time_estimated_error_ns());
+  }
+  if (description.has_time_service()) clock.set_time_service(description.time_service());
   clock.set_source(description.clock_source());
   clock.set_resolution_ns(description.clock_resolution_ns());
   clock.set_read_ns(description.clock_read_ns());

@@ -159,6 +159,7 @@ class LogRun final : public PlannedRun {
   std::optional<Failure> Course(RunLog& log) override {
     Coordinator::Options options;
     options.plan = plan_;
+    options.controller = Controller();
     options.steps = steps_;
     options.fleet = &fleet();
     options.events = &events_;

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/mutex.h"
@@ -26,6 +27,7 @@
 #include "controller/run/coordinator.h"
 #include "controller/run/held_program.h"
 #include "plimsoll/v1/check_report.pb.h"
+#include "plimsoll/v1/controller.pb.h"
 
 namespace plimsoll {
 
@@ -59,6 +61,8 @@ struct RunSurroundings {
   bool catches_signals = true;
   // How agents are reached; empty: over gRPC.
   AgentClientFactory make_client;
+  // What results record of the controller; empty: nothing.
+  std::function<v1::ControllerFacts()> describe_controller;
 };
 
 // The machine's own.
@@ -260,6 +264,10 @@ struct FsckRun {
 
 // Runs the checks; errors go to console.err. Returns the exit code: Exit::kWrong where the report could not be kept.
 int RunFsck(const FsckRun& run, Console& console);
+
+// The files that a report is shown in, but its page, by name: report.txt, report.json, report.csv and timeline.csv, of
+// a search curve.csv, too. They follow from the report alone.
+std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& report);
 
 // Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too;
 // and digest.txt over all of them but the page, which shows the digest, and over the journal. Goes on past a failure

@@ -59,6 +59,7 @@ class Ab {
     record_.order_seed = flags_.order_seed ? *flags_.order_seed : std::random_device()();
     record_.differs.assign(settings_.differs.begin(), settings_.differs.end());
     record_.min_effect = flags_.compare.min_effect;
+    record_.judged = {flags_.compare.fail_if_slower, flags_.compare.gate, flags_.compare.times};
     for (const std::string& name : record_.names) inputs_.push_back({{}, name});
   }
 

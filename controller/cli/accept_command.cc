@@ -194,6 +194,7 @@ class Acceptance {
     report_.set_id(NewRunId());
     report_.set_version(kVersion);
     report_.set_record_sha256(kRenewedSeal);
+    if (around_.describe_controller) *report_.mutable_controller() = around_.describe_controller();
     const WallNs begin = around_.clock->WallNow();
     *report_.mutable_begin() = Moment(begin);
     absl::StatusOr<ResultsDirectory> results = flags_.out.empty() ? ResultsDirectory::CreateDefault(begin, report_.id())

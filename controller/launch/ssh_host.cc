@@ -22,10 +22,10 @@
 #include "common/files.h"
 #include "common/posix.h"
 #include "common/protocol.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "controller/journal/sha256.h"
 
 namespace plimsoll {
 namespace {

@@ -64,7 +64,7 @@ void Coordinator::Send(Host& host, v1::ControllerMessage message) {
 }
 
 std::optional<Failure> Coordinator::Run() {
-  AppendRunBegin(options_.plan, options_.host_plans, options_.steps, clock_, fleet_, log_);
+  AppendRunBegin(options_.plan, options_.host_plans, options_.steps, options_.controller, clock_, fleet_, log_);
   for (const std::string& note : options_.notes) log_.Note(note);
   for (auto& host : fleet_.hosts()) {
     for (const v1::LogQueueManager& qm : options_.host_plans[host->index].log().queue_managers()) {

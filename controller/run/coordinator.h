@@ -21,6 +21,7 @@
 #include "controller/run/run_guard.h"
 #include "controller/run/session_driver.h"
 #include "controller/run/trace_limit.h"
+#include "plimsoll/v1/controller.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -42,6 +43,8 @@ class Coordinator final : private SessionCourse {
     std::vector<v1::HostPlan> host_plans;  // by host
     // Steps that are known beforehand.
     std::vector<v1::LogStep> steps;
+    // What the journal records of the controller.
+    v1::ControllerFacts controller;
     // The step after all those before, asked when the last one's report is made (RunLog::analyzer() has it); nothing:
     // the run is over. Empty: there are no steps but the listed ones.
     std::function<std::optional<v1::LogStep>()> next_step;
