@@ -96,6 +96,8 @@ struct PlanRun {
   // Without the warnings that an earlier run of this plan has given.
   bool repeated = false;
   bool dry_run = false;
+  // Whether commands of the plan (`disturb`) may run on this machine.
+  bool allow_commands = false;
   // Further options of agents that are started for it.
   std::vector<std::string> agent_options;
   // Plans for the same agents that are run after this one: it is refused where an agent's caps do not allow one of
