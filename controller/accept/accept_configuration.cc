@@ -200,8 +200,7 @@ std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::A
                                    : absl::StrCat(ExtentOf(disturbed), ", ", PaceOf(disturbed), ", ",
                                                   FormatDuration(disturbed.duration_ns()), "; ");
     lines.emplace_back("Disturbed", absl::StrCat(extent, DisturbancesOf(disturbed)));
-    criteria.emplace_back("disturb",
-                          absl::StrCat(JudgedBy(disturbed, /*paced=*/false), ", no acknowledged write lost"));
+    criteria.emplace_back("disturb", absl::StrCat(JudgedBy(disturbed, /*paced=*/false), ", lost==0"));
   }
   if (load || search || HasPart(plan, v1::ACCEPT_PART_DISTURB)) lines.emplace_back("Writes", OfHosts(plan, WritesOf));
   std::vector<std::string> texts;

@@ -38,10 +38,15 @@ std::vector<std::string> DisturbanceNames(const v1::DisturbReport& disturb) {
 std::vector<std::string> DisturbanceDoubts(const v1::Report& found) {
   const v1::DisturbReport& disturb = found.disturb();
   std::vector<std::string> doubts;
-  if (disturb.disturbances_size() < found.plan().disturb_size() || disturb.disturbances().empty()) {
-    doubts.push_back(absl::StrCat("only ", disturb.disturbances_size(), " of ",
+  const auto begun = std::ranges::count_if(disturb.disturbances(), &v1::DisturbanceReport::has_do_);
+  if (begun == 0 || begun < found.plan().disturb_size()) {
+    doubts.push_back(absl::StrCat("only ", begun, " of ",
                                   Counted(static_cast<size_t>(found.plan().disturb_size()), "disturbance"),
                                   " began while the load ran"));
+  }
+  for (int i = 0; i < std::min(disturb.disturbances_size(), found.plan().disturb_size()); ++i) {
+    if (found.plan().disturb(i).undo().empty() || disturb.disturbances(i).has_undo()) continue;
+    doubts.push_back(absl::StrCat(disturb.disturbances(i).name(), " was not undone"));
   }
   for (const v1::DisturbanceReport& each : disturb.disturbances()) {
     if (!each.do_().error().empty()) doubts.push_back(absl::StrCat(each.name(), ": do: ", each.do_().error()));
@@ -84,6 +89,12 @@ uint64_t LostWrites(const v1::DisturbReport& disturb) {
 
 std::string SecondsText(double seconds) {
   return absl::StrFormat("%.3f s", seconds);
+}
+
+std::string RecoveryText(const v1::AcceptOutage& outage) {
+  if (!outage.has_recovery_seconds()) return "not as before";
+  if (outage.recovery_seconds() <= 0) return "as before all the time";
+  return absl::StrFormat("as before after %.1f s", outage.recovery_seconds());
 }
 
 std::string LostWritesText(const v1::AcceptRun& run) {
@@ -138,7 +149,7 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
     if (each.has_recovery_ns()) {
       outage.set_recovery_seconds(SecondsOf(each.recovery_ns()));
       AddFigure(run, absl::StrCat("as before after, ", name), "s", outage.recovery_seconds(), report);
-      absl::StrAppend(&text, absl::StrFormat(", as before after %.1f s", outage.recovery_seconds()));
+      absl::StrAppend(&text, ", ", RecoveryText(outage));
     } else {
       absl::StrAppend(&text, absl::StrFormat(", not as before within %.1f s", SecondsOf(each.observed_ns())));
     }

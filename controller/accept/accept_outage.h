@@ -22,6 +22,8 @@ void ConfirmDisturbances(const v1::Report& found, v1::AcceptRun& run);
 
 // "0 of 12,345 acknowledged writes lost"; empty where nothing was read back.
 std::string LostWritesText(const v1::AcceptRun& run);
+// Of a disturbance: "as before after 11.4 s", "not as before".
+std::string RecoveryText(const v1::AcceptOutage& outage);
 // "8.214 s".
 std::string SecondsText(double seconds);
 

@@ -106,10 +106,7 @@ std::string DisturbAnswer(const std::vector<const v1::AcceptRun*>& runs) {
   std::vector<std::string> texts;
   for (const v1::AcceptRun* const run : runs) {
     for (const v1::AcceptOutage& one : run->outages()) {
-      texts.push_back(absl::StrCat(one.cause(), ": ", AtMost(one),
-                                   one.has_recovery_seconds()
-                                       ? absl::StrFormat(", as before after %.1f s", one.recovery_seconds())
-                                       : ", not as before"));
+      texts.push_back(absl::StrCat(one.cause(), ": ", AtMost(one), ", ", RecoveryText(one)));
     }
     if (const std::string losses = LostWritesText(*run); !losses.empty()) texts.push_back(losses);
   }

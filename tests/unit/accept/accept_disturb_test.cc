@@ -124,10 +124,12 @@ v1::Report DisturbReportOf() {
   for (const auto& [name, pause_ms] : {std::pair("takeover", 8'214), std::pair("cut", 2'012)}) {
     v1::DisturbanceReport& one = *disturb.add_disturbances();
     one.set_name(name);
+    one.mutable_do_();
     one.set_longest_pause_ns(pause_ms * kNsPerMs);
     one.set_recovery_ns(11'400 * kNsPerMs);
     one.set_observed_ns(30 * kNsPerSecond);
   }
+  disturb.mutable_disturbances(0)->mutable_undo();
   disturb.set_acknowledged_writes(48'211);
   disturb.add_read_back()->add_writers()->set_acknowledged_writes(48'211);
   return found;
@@ -150,6 +152,12 @@ TEST(AcceptDisturb, ShowsPausesRecoveryAndLostWrites) {
   ASSERT_EQ(report.figures_size(), 4);
   EXPECT_EQ(report.figures(0).name(), "longest pause, takeover");
   EXPECT_DOUBLE_EQ(report.figures(0).most(), 8.214);
+  v1::Report calm = DisturbReportOf();
+  calm.mutable_disturb()->mutable_disturbances(0)->set_recovery_ns(0);
+  calm.mutable_disturb()->mutable_disturbances(1)->clear_recovery_ns();
+  EXPECT_THAT(Disturbed(calm).runs(0).result(),
+              HasSubstr("8.214 s, as before all the time; cut: longest pause 2.012 s, "
+                        "not as before within 30.0 s"));
   const std::vector<AcceptAnswer> answers = AcceptAnswers(report);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(
@@ -179,8 +187,10 @@ TEST(AcceptDisturb, PassesOnlyWhereEverythingWasDoneAndReadBack) {
     EXPECT_EQ(report.outcome(), v1::OUTCOME_INCONCLUSIVE) << RenderAcceptText(report);
     return report.runs(0).reasons().empty() ? std::string() : report.runs(0).reasons(0);
   };
-  EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.mutable_disturbances()->RemoveLast(); }),
+  EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.mutable_disturbances(1)->clear_do_(); }),
               HasSubstr("only 1 of 2 disturbances"));
+  EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.mutable_disturbances(0)->clear_undo(); }),
+              "takeover was not undone");
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.clear_disturbances(); }), HasSubstr("only 0 of 2"));
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) {
                 disturb.mutable_disturbances(0)->mutable_undo()->set_error("exit code 3");
