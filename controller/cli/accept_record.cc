@@ -144,6 +144,9 @@ void ClearDerived(v1::AcceptRun& run) {
   run.clear_reasons();
   run.clear_notes();
   run.clear_criteria();
+  run.clear_outages();
+  run.clear_acknowledged_writes();
+  run.clear_lost_writes();
 }
 
 // The journal of the run, which is `under_way` where the acceptance was cut off. Its figures go into the report unless
