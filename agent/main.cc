@@ -38,6 +38,7 @@
 #include "agent/host/sandbox.h"
 #include "agent/host/storage_stack.h"
 #include "agent/host/target_files.h"
+#include "agent/idle.h"
 #include "agent/restart/restart_work.h"
 #include "agent/server/agent_server.h"
 #include "agent/service/agent_service.h"
@@ -65,6 +66,7 @@ constexpr char kKeepLeftovers[] = "--keep-leftovers";
 constexpr char kExitWithStdin[] = "--exit-with-stdin";
 constexpr char kSessionWait[] = "--session-wait";
 constexpr char kUnixScheme[] = "unix:";
+constexpr char kIdleOption[] = "--idle";
 
 struct AgentFlags {
   std::vector<std::string> roots;
@@ -295,9 +297,10 @@ int Main(int argc, char** argv) {
   app.footer("Example:\n  plimsoll-agent --root /mnt/mqlog --listen 127.0.0.1:7461");
   AgentFlags flags;
   app.set_version_flag("--version", absl::StrCat("plimsoll-agent ", kVersion));
-  app.add_option("--root", flags.roots, "Directory below which the agent may write; repeat for several")
-      ->required()
-      ->type_name("DIR");
+  CLI::Option* root =
+      app.add_option("--root", flags.roots, "Directory below which the agent may write; repeat for several")
+          ->required()
+          ->type_name("DIR");
   app.add_option("--listen", flags.server.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
       ->capture_default_str()
       ->type_name("ADDRESS");
@@ -352,6 +355,11 @@ int Main(int argc, char** argv) {
                  "With --exit-with-stdin: also exit after this long without a session")
       ->capture_default_str()
       ->type_name("TIME");
+  bool idle = false;
+  app.add_flag(
+      kIdleOption, idle,
+      "Write nothing and listen nowhere: wait for SIGTERM, as the first process of a container in which agents "
+      "are started later; alone");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");
   // Not an option for users: how the build makes manual pages and completion.
   if (argc == 3 && std::string(argv[1]) == kManualOption) {
@@ -364,6 +372,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(std::string(words.status().message())).c_str());
     return kExitWrongInput;
   }
+  if (std::find(words->begin(), words->end(), kIdleOption) != words->end()) root->required(false);
   try {
     // The parser takes its arguments from the back.
     app.parse(std::vector<std::string>(words->rbegin(), words->rend()));
@@ -371,6 +380,14 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(CommandLineError(app, error)).c_str());
     return kExitWrongInput;
+  }
+  if (idle) {
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->count() == 0 || option->get_name() == kIdleOption) continue;
+      std::fprintf(stderr, "plimsoll-agent: --idle goes alone: drop %s\n", option->get_name().c_str());
+      return kExitWrongInput;
+    }
+    return RunIdle();
   }
   for (const auto& [option, text, length_ns] : {std::tuple("--stop-wait", &flags.stop_wait, &flags.stop_wait_ns),
                                                 {kSessionWait, &flags.session_wait, &flags.session_wait_ns}}) {
