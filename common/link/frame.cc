@@ -40,6 +40,10 @@ std::string PackFrame(FrameType type, uint32_t connection, std::string_view payl
   return bytes;
 }
 
+bool BeginsFrame(std::string_view bytes) {
+  return bytes.starts_with(kMagic.front());
+}
+
 absl::StatusOr<std::optional<Frame>> TakeFrame(std::string_view& bytes) {
   const size_t compared = std::min(bytes.size(), kMagic.size());
   if (bytes.substr(0, compared) != kMagic.substr(0, compared)) return NoFrame("it begins with other bytes");

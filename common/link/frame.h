@@ -49,6 +49,9 @@ struct Frame {
 // The frame as bytes; `payload` has at most kMaxPayloadBytes.
 std::string PackFrame(FrameType type, uint32_t connection, std::string_view payload);
 
+// Whether the first byte is that of a frame; no text has it.
+bool BeginsFrame(std::string_view bytes);
+
 // Takes one frame from the front of `bytes`; nothing if its rest is still to come. INVALID_ARGUMENT as soon as `bytes`
 // cannot begin with a frame.
 absl::StatusOr<std::optional<Frame>> TakeFrame(std::string_view& bytes);

@@ -56,12 +56,14 @@ absl::StatusOr<size_t> StdioLink::Receive(std::string_view bytes) {
   rest_.append(bytes);
   std::string_view left = rest_;
   while (true) {
+    const std::string_view before = left;
     const auto frame = TakeFrame(left);
     absl::Status taken = frame.ok() ? absl::OkStatus() : frame.status();
     if (frame.ok() && !frame->has_value()) break;
     if (frame.ok()) taken = state_ == State::kUp ? Take(**frame) : TakeFirst(**frame);
     if (!taken.ok()) {
       const bool began = state_ == State::kUp;
+      refused_ = before;
       Break();
       return began ? absl::InternalError(taken.message()) : taken;
     }

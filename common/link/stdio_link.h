@@ -37,7 +37,7 @@ class StdioLink {
 
   enum class State {
     kSilent,   // no frame has come
-    kProbing,  // the agent's end has been heard, and must send back every byte
+    kProbing,  // the agent has greeted, and must return every byte unchanged
     kUp,
     kEnded  // the other side's last frame has come, or its stream has ended or is garbled
   };
@@ -59,6 +59,9 @@ class StdioLink {
   // sent its last frame. INVALID_ARGUMENT: the stream does not begin with the other side's first frame, and is garbled
   // (GarbledInWords). INTERNAL: a frame makes no sense. After an error, and after the last frame, it takes nothing.
   absl::StatusOr<size_t> Receive(std::string_view bytes);
+
+  // After an error of Receive: what could not be taken, from the first byte of that frame on.
+  const std::string& refused() const { return refused_; }
 
   bool wants_to_send() const { return !queue_.empty(); }
   // Whether to read the stream: not while the other side makes this one answer and takes no answers. What the two sides
@@ -115,6 +118,7 @@ class StdioLink {
   State state_ = State::kSilent;
   // The last part of the stream: a frame whose rest is still to come.
   std::string rest_;
+  std::string refused_;
   std::deque<std::string> queue_;
   size_t queued_bytes_ = 0;
   // Sent of the first frame in the queue.

@@ -242,6 +242,20 @@ TEST(StdioLinkTest, AFirstFrameThatIsChangedIsGarbled) {
   EXPECT_EQ(probe.state(), State::kEnded);
   StdioLink banner;
   EXPECT_THAT(banner.Receive("Last login: "), StatusIs(StatusCode::kInvalidArgument, ""));
+  EXPECT_EQ(banner.refused(), "Last login: ");
+}
+
+TEST(StdioLinkTest, WhatFollowsTheFramesOfAnAgentThatWasKilledIsKept) {
+  Ends ends;
+  ends.Settle();
+  EXPECT_THAT(ends.controller.Receive(PackFrame(FrameType::kCredit, 0, "") + "ignored").status(),
+              StatusIs(StatusCode::kInternal, "never opened"));
+  Ends killed;
+  killed.Settle();
+  killed.controller.Open(SocketPair().first);
+  EXPECT_THAT(killed.controller.Receive(PackFrame(FrameType::kFinish, 1, "") + "plimsoll-launch ended 137\n").status(),
+              StatusIs(StatusCode::kInternal, "not a frame"));
+  EXPECT_EQ(killed.controller.refused(), "plimsoll-launch ended 137\n");
 }
 
 TEST(StdioLinkTest, FramesThatMakeNoSenseEndTheLinkAndAllItsConnections) {
