@@ -44,7 +44,7 @@ bool BeginsFrame(std::string_view bytes) {
   return bytes.starts_with(kMagic.front());
 }
 
-absl::StatusOr<std::optional<Frame>> TakeFrame(std::string_view& bytes) {
+absl::StatusOr<std::optional<LinkFrame>> TakeFrame(std::string_view& bytes) {
   const size_t compared = std::min(bytes.size(), kMagic.size());
   if (bytes.substr(0, compared) != kMagic.substr(0, compared)) return NoFrame("it begins with other bytes");
   if (bytes.size() > kTypeAt && !IsFrameType(bytes[kTypeAt])) return NoFrame("its type is unknown");
@@ -52,7 +52,7 @@ absl::StatusOr<std::optional<Frame>> TakeFrame(std::string_view& bytes) {
   const auto length = LoadLittle<uint32_t>(bytes.data() + kLengthAt);
   if (length > kMaxPayloadBytes) return NoFrame("it is too long");
   if (bytes.size() - kFrameHeaderBytes < length) return std::nullopt;
-  Frame frame;
+  LinkFrame frame;
   frame.type = static_cast<FrameType>(bytes[kTypeAt]);
   frame.connection = LoadLittle<uint32_t>(bytes.data() + kConnectionAt);
   frame.payload = bytes.substr(kFrameHeaderBytes, length);

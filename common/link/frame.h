@@ -38,7 +38,7 @@ enum class FrameType : uint8_t {
   kEnd = 'e'
 };
 
-struct Frame {
+struct LinkFrame {
   FrameType type = FrameType::kEnd;
   // 0 for frames of no connection.
   uint32_t connection = 0;
@@ -54,7 +54,7 @@ bool BeginsFrame(std::string_view bytes);
 
 // Takes one frame from the front of `bytes`; nothing if its rest is still to come. INVALID_ARGUMENT as soon as `bytes`
 // cannot begin with a frame.
-absl::StatusOr<std::optional<Frame>> TakeFrame(std::string_view& bytes);
+absl::StatusOr<std::optional<LinkFrame>> TakeFrame(std::string_view& bytes);
 
 // What the first frame of each side holds: every byte there is, and line ends, so that a terminal in between shows.
 const std::string& HelloPayload();

@@ -16,7 +16,7 @@
 namespace plimsoll {
 namespace {
 
-absl::Status Senseless(const Frame& frame, const char* why) {
+absl::Status Senseless(const LinkFrame& frame, const char* why) {
   return absl::InternalError(absl::StrCat("frame '", std::string(1, static_cast<char>(frame.type)), "' of connection ",
                                           frame.connection, ": ", why));
 }
@@ -78,7 +78,7 @@ absl::StatusOr<size_t> StdioLink::Receive(std::string_view bytes) {
 }
 
 // Until the link is up: the agent's first frame, the controller's answer, and that one once more.
-absl::Status StdioLink::TakeFirst(const Frame& frame) {
+absl::Status StdioLink::TakeFirst(const LinkFrame& frame) {
   const bool agent = take_ != nullptr;
   if (frame.type == FrameType::kEnd) {
     state_ = State::kEnded;
@@ -110,7 +110,7 @@ absl::Status StdioLink::TakeOpen(uint32_t id) {
   return absl::OkStatus();
 }
 
-absl::Status StdioLink::Take(const Frame& frame) {
+absl::Status StdioLink::Take(const LinkFrame& frame) {
   if (frame.type == FrameType::kEnd) {
     state_ = State::kEnded;
     for (auto at = connections_.begin(); at != connections_.end();) {

@@ -104,8 +104,8 @@ class StdioLink {
 
   // The bytes that a connection's socket may be asked for now.
   size_t Readable(const Connection& connection) const;
-  absl::Status Take(const Frame& frame);
-  absl::Status TakeFirst(const Frame& frame);
+  absl::Status Take(const LinkFrame& frame);
+  absl::Status TakeFirst(const LinkFrame& frame);
   absl::Status TakeOpen(uint32_t id);
   void Queue(FrameType type, uint32_t id, std::string_view payload = {});
   // One frame's worth.

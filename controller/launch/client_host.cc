@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -46,6 +47,11 @@ bool ReadSome(int fd, std::string& text) {
 }
 
 }  // namespace
+
+std::string NameOfAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  return address.substr(colon + 1) == absl::StrCat(kDefaultPort) ? address.substr(0, colon) : address;
+}
 
 ClientHost::ClientHost(const Clock& clock, std::string name, std::string local_socket)
     : clock_(clock), name_(std::move(name)), local_socket_(std::move(local_socket)) {}

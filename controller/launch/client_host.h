@@ -22,6 +22,9 @@
 
 namespace plimsoll {
 
+// "node1" of "node1:7461", the name that people see: a port that is not the agents' own stays.
+std::string NameOfAddress(const std::string& address);
+
 // What all such hosts have in common; how a client is started, and what it prints before the agent's first frame and
 // after its last, is each launcher's own. Its input stays open for as long as the agent is wanted: when it ends, so
 // does the agent. While the agent serves, this machine reaches it through a Unix socket here. Does what can be done

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
+#include "common/text.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -42,6 +43,16 @@ std::string SomeOf(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+absl::Status CheckAgentOptions(const LaunchOptions& options) {
+  for (const std::string& option : options.Values(kAgentOption)) {
+    if (option.size() > 2 && option.starts_with("--")) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--agent-option ", Quoted(option),
+                                                   " is not an option of plimsoll-agent, with its value after '=': "
+                                                   "write --agent-option=--allow-kept"));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<Launcher>> ClientLauncher::Create(Setup setup, const Clock& clock, const Watch& watch) {
   auto launcher = std::unique_ptr<ClientLauncher>(new ClientLauncher(std::move(setup), clock, watch));

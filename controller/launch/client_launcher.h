@@ -17,10 +17,19 @@
 #include "common/clock.h"
 #include "common/posix.h"
 #include "controller/launch/client_host.h"
+#include "controller/launch/command_host.h"
 #include "controller/launch/launcher.h"
 #include "controller/run/process.h"
 
 namespace plimsoll {
+
+// An option of every launcher that starts agents through a client.
+inline constexpr LaunchOption kAgentOption = {
+    "--agent-option", "OPTION",
+    "Option with which agents are started, such as --agent-option=--allow-kept; repeat for several", "", true};
+
+// INVALID_ARGUMENT where a value of kAgentOption is not an option.
+absl::Status CheckAgentOptions(const LaunchOptions& options);
 
 // No agent starts before all hosts are ready for one. While the agents serve, a thread passes on what goes between
 // their clients and the Unix sockets by which this machine reaches them, in a private directory. A process of the
@@ -82,5 +91,9 @@ class ClientLauncher final : public Launcher {
   std::string reported_;
   MonotonicNs repeat_report_;
 };
+
+// For hosts on which that command starts an agent; `name` is that of the launcher. `clock` outlives the hosts.
+ClientLauncher::Setup CommandLaunch(HostCommand command, const std::string& name, const LaunchOptions& options,
+                                    const Clock& clock);
 
 }  // namespace plimsoll

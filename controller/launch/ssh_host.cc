@@ -83,17 +83,11 @@ std::string AgentsEndInWords(int code) {
   return code > 128 ? absl::StrCat(", killed by signal ", code - 128) : absl::StrCat(", with exit code ", code);
 }
 
-// "node1" of "node1:7461", the name that people see.
-std::string NameOf(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  return address.substr(colon + 1) == absl::StrCat(kDefaultPort) ? address.substr(0, colon) : address;
-}
-
 }  // namespace
 
 SshHost::SshHost(const SshSetup& setup, const Clock& clock, const std::string& address, std::string local_socket,
                  std::string run_directory)
-    : ClientHost(clock, NameOf(address), std::move(local_socket)),
+    : ClientHost(clock, NameOfAddress(address), std::move(local_socket)),
       setup_(setup),
       run_directory_(std::move(run_directory)) {
   const size_t colon = address.rfind(':');

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/posix.h"
+#include "common/status_macros.h"
 #include "common/text.h"
 #include "controller/launch/client_launcher.h"
 #include "controller/launch/launcher.h"
@@ -31,9 +32,6 @@ constexpr LaunchOption kLaunchCache = {
     "Directory on the hosts in which the copy is cached (default: plimsoll in $XDG_CACHE_HOME or ~/.cache)"};
 constexpr LaunchOption kNoCopy = {"--no-copy", nullptr, "Do not copy the agent: every host must have it in its cache"};
 constexpr LaunchOption kLaunchClean = {"--launch-clean", nullptr, "Remove the agent from the hosts' caches at the end"};
-constexpr LaunchOption kAgentOption = {
-    "--agent-option", "OPTION",
-    "Option with which agents are started, such as --agent-option=--allow-kept; repeat for several", "", true};
 constexpr std::array kSshOptions = {kSshCommand, kLaunchAgent, kLaunchCache, kNoCopy, kLaunchClean, kAgentOption};
 
 absl::Status CheckSshOptions(const LaunchOptions& options) {
@@ -45,12 +43,7 @@ absl::Status CheckSshOptions(const LaunchOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--launch-cache ", cache, " is not an absolute path: it is a directory on the hosts"));
   }
-  for (const std::string& option : options.Values(kAgentOption)) {
-    if (option.size() > 2 && option.starts_with("--")) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--agent-option ", Quoted(option),
-                                                   " is not an option of plimsoll-agent, with its value after '=': "
-                                                   "write --agent-option=--allow-kept"));
-  }
+  PLIMSOLL_RETURN_IF_ERROR(CheckAgentOptions(options));
   if (options.Given(kNoCopy) && options.Given(kLaunchAgent)) {
     return absl::InvalidArgumentError("--launch-agent names an agent to copy, and --no-copy forbids it: drop one");
   }
