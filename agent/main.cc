@@ -41,6 +41,7 @@
 #include "agent/idle.h"
 #include "agent/restart/restart_work.h"
 #include "agent/server/agent_server.h"
+#include "agent/server/stdio_channel.h"
 #include "agent/service/agent_service.h"
 #include "agent/watch/watch_work.h"
 #include "agent/work/work.h"
@@ -59,14 +60,17 @@ namespace {
 // Exit codes of plimsoll-agent.
 constexpr int kExitOk = 0;
 constexpr int kExitWrongInput = 2;
-constexpr int kExitNoSession = 3;  // with --exit-with-stdin: none came in time
+constexpr int kExitNoSession = 3;  // with --exit-with-stdin and --stdio: none came in time
 constexpr int kExitCannotRun = 4;
 
 constexpr char kKeepLeftovers[] = "--keep-leftovers";
 constexpr char kExitWithStdin[] = "--exit-with-stdin";
+constexpr char kStdio[] = "--stdio";
 constexpr char kSessionWait[] = "--session-wait";
 constexpr char kUnixScheme[] = "unix:";
 constexpr char kIdleOption[] = "--idle";
+// For the last bytes to a controller that may be out of reach.
+constexpr int64_t kFinishLimitNs = 2 * kNsPerSecond;
 
 struct AgentFlags {
   std::vector<std::string> roots;
@@ -88,6 +92,9 @@ struct AgentFlags {
   std::string stop_wait = "10s";
   int64_t stop_wait_ns = 0;
   std::vector<std::string> cleanup_command;
+
+  // Whoever started the agent holds it by its standard input.
+  bool held() const { return exit_with_stdin || server.stdio; }
 };
 
 std::string HostName() {
@@ -129,19 +136,22 @@ std::vector<std::string> CleanupCommand(const AgentFlags& flags) {
 enum class End { kSignal, kStdin, kIdle };
 
 // Waits for SIGTERM or SIGINT; for a child also for the end of its standard input, which is its controller's end; with
-// --exit-with-stdin, too, for a line there, or until no session has come for --session-wait.
-End WaitForEnd(int signal_fd, const AgentFlags& flags, AgentService& service) {
+// --exit-with-stdin, too, for a line there, or until no session has come for --session-wait. With --stdio,
+// `channel_end` becomes readable at the controller's end; otherwise it is -1.
+End WaitForEnd(int signal_fd, int channel_end, const AgentFlags& flags, AgentService& service) {
   const bool watched = flags.child || flags.exit_with_stdin;
-  std::array<pollfd, 2> waits = {{{signal_fd, POLLIN, 0}, {watched ? STDIN_FILENO : -1, POLLIN, 0}}};
+  std::array<pollfd, 3> waits = {
+      {{signal_fd, POLLIN, 0}, {watched ? STDIN_FILENO : -1, POLLIN, 0}, {channel_end, POLLIN, 0}}};
   while (true) {
     int timeout_ms = -1;
-    if (flags.exit_with_stdin) {
+    if (flags.held()) {
       const int64_t left_ns = service.CloseWhenIdle(flags.session_wait_ns);
       if (left_ns <= 0) return End::kIdle;
       timeout_ms = static_cast<int>(std::min<int64_t>(left_ns / kNsPerMs + 1, std::numeric_limits<int>::max()));
     }
     if (poll(waits.data(), waits.size(), timeout_ms) <= 0) continue;
     if (waits[0].revents != 0) return End::kSignal;
+    if (waits[2].revents != 0) return End::kStdin;
     if ((waits[1].revents & POLLIN) != 0) {
       std::array<char, 64> line{};
       if (read(STDIN_FILENO, line.data(), line.size()) <= 0 || flags.exit_with_stdin) return End::kStdin;
@@ -200,7 +210,8 @@ absl::StatusOr<v1::AgentLimits> Limits(const AgentFlags& flags) {
   _exit(kExitCannotRun);
 }
 
-int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimits& limits) {
+// `channel`: null without --stdio.
+int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimits& limits, StdioChannel* channel) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -266,8 +277,12 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
     std::freopen("/dev/null", "w", stdout);
   }
 
-  const End end = WaitForEnd(signal_fd.get(), flags, service);
-  if (end != End::kStdin || flags.exit_with_stdin) {
+  if (channel != nullptr)
+    channel->Serve([raw = server->get()](UniqueFd socket) { raw->TakeConnection(std::move(socket)); });
+
+  const End end = WaitForEnd(signal_fd.get(), channel == nullptr ? -1 : channel->ended(), flags, service);
+  if (channel != nullptr && end == End::kStdin && !channel->error().empty()) spdlog::error("{}", channel->error());
+  if (end != End::kStdin || flags.held()) {
     int64_t patience_ns = flags.stop_wait_ns;
     if (end == End::kStdin) {
       // An instance of a drill is idle when its lease has ended it.
@@ -285,9 +300,13 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
   }
   // A child whose controller went lets the session end by its lease.
   service.WaitForSession();
+  if (channel != nullptr) channel->StopTaking();
   server->reset();
+  // What the sessions sent last goes before the last frame.
+  if (channel != nullptr) channel->Finish(kFinishLimitNs);
   if (flags.child) RemoveSocket(flags.server.listen);
   spdlog::info("plimsoll-agent '{}' ends", name);
+  if (channel != nullptr && end == End::kStdin && !channel->error().empty()) return kExitCannotRun;
   return end == End::kIdle ? kExitNoSession : kExitOk;
 }
 
@@ -350,9 +369,13 @@ int Main(int argc, char** argv) {
       ->type_name("TIME");
   app.add_flag(kExitWithStdin, flags.exit_with_stdin,
                "Print 'listening' on standard output; clean up and exit at the end of standard input or at a line on "
-               "it (for agents started over ssh)");
+               "it (for agents that a script starts)");
+  app.add_flag(
+      kStdio, flags.server.stdio,
+      "Serve the program that started this agent over standard input and output instead of listening; clean up "
+      "and exit at the end of standard input (for agents started by plimsoll --launch)");
   app.add_option(kSessionWait, flags.session_wait,
-                 "With --exit-with-stdin: also exit after this long without a session")
+                 "With --exit-with-stdin or --stdio: also exit after this long without a session")
       ->capture_default_str()
       ->type_name("TIME");
   bool idle = false;
@@ -411,6 +434,19 @@ int Main(int argc, char** argv) {
   formatter->add_flag<SanitizedMessage>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %*");
   spdlog::set_formatter(std::move(formatter));
   spdlog::set_level(spdlog::level::from_str(flags.log_level));
+  std::unique_ptr<StdioChannel> channel;
+  if (flags.server.stdio) {
+    if (app.get_option("--listen")->count() > 0 || flags.child || flags.exit_with_stdin) {
+      std::fprintf(stderr, "plimsoll-agent: %s: leave out --listen and %s\n", kStdio, kExitWithStdin);
+      return kExitWrongInput;
+    }
+    absl::StatusOr<std::unique_ptr<StdioChannel>> taken = StdioChannel::Take();
+    if (!taken.ok()) {
+      std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(taken.status().message()).c_str());
+      return kExitWrongInput;
+    }
+    channel = *std::move(taken);
+  }
   const absl::StatusOr<ServerSetup> setup = PrepareServer(flags.server);
   if (!setup.ok()) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(setup.status().message()).c_str());
@@ -421,7 +457,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", std::string(limits.status().message()).c_str());
     return kExitWrongInput;
   }
-  return Serve(flags, *setup, *limits);
+  return Serve(flags, *setup, *limits, channel.get());
 }
 
 }  // namespace

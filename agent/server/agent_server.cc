@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <ctime>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -57,6 +58,11 @@ ConnectionGate::Limits FittingLimits() {
 absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options) {
   PLIMSOLL_RETURN_IF_ERROR(CheckTlsPaths(options.tls));
   ServerSetup setup{options, {}, {}};
+  if (options.stdio) {
+    if (!options.tls.given() && options.allow.empty() && !options.insecure) return setup;
+    return absl::InvalidArgumentError(
+        "--stdio: no network is listened on; leave out --tls-ca, --tls-cert, --tls-key, --allow and --insecure");
+  }
   PLIMSOLL_ASSIGN_OR_RETURN(setup.address, ResolveListenAddress(options.listen));
   if (setup.tls() && setup.address.is_unix()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -101,12 +107,16 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
                                                                 const Clock& clock) {
   gpr_set_log_function(LogForGrpc);
   auto server = std::unique_ptr<AgentServer>(new AgentServer);
-  PLIMSOLL_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener, Listener::Open(setup.address));
+  std::unique_ptr<Listener> listener;
+  if (!setup.options.stdio) {
+    PLIMSOLL_ASSIGN_OR_RETURN(listener, Listener::Open(setup.address));
+  }
   server->refusals_ =
       std::make_shared<Refusals>(clock, [](const std::string& line) { spdlog::warn("{}", PlainText(line)); });
   PLIMSOLL_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
                             server->MakeCredentials(setup, clock));
   server->slots_ = std::make_unique<ConnectionSlots>(service, credentials, server->refusals_, kHandshakeTimeoutMs);
+  if (setup.options.stdio) return server;
 
   ConnectionGate::Options gate;
   gate.limits = FittingLimits();
@@ -137,6 +147,11 @@ absl::StatusOr<std::unique_ptr<AgentServer>> AgentServer::Start(const ServerSetu
   }
   server->gate_ = std::make_unique<ConnectionGate>(std::move(listener), std::move(gate));
   return server;
+}
+
+void AgentServer::TakeConnection(UniqueFd socket) {
+  const std::string name = address();
+  slots_->Take({name, name, true}, std::move(socket), std::make_shared<std::atomic<bool>>(false));
 }
 
 AgentServer::~AgentServer() {

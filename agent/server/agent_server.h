@@ -22,6 +22,8 @@ struct ServerOptions {
   bool insecure = false;
   TlsPaths tls;
   std::vector<std::string> allow;
+  // Connections come over standard input and output (StdioChannel), and nothing else is listened on.
+  bool stdio = false;
 };
 
 // Options that have been found to make sense together, with what they name.
@@ -40,7 +42,8 @@ struct ServerSetup {
 absl::StatusOr<ServerSetup> PrepareServer(const ServerOptions& options);
 
 // gRPC behind a ConnectionGate. Three ways in: with TLS, those whose certificate CallerCheck lets pass; without, on
-// this host alone, root and the agent's own user; or, with --insecure, everybody.
+// this host alone, root and the agent's own user; or, with --insecure, everybody. With --stdio there is no gate: the
+// program that started the agent is its only peer.
 class AgentServer {
  public:
   // Listens, and answers with `service`. Both references outlive the server. UNAVAILABLE: cannot listen.
@@ -55,8 +58,11 @@ class AgentServer {
   // follow.
   void StopListening() { gate_.reset(); }
 
+  // Serves a connection that came over standard input and output. Only with --stdio; on one thread at a time.
+  void TakeConnection(UniqueFd socket);
+
   // The address on which the agent listens, for people and controllers.
-  const std::string& address() const { return gate_->listener().name(); }
+  std::string address() const { return gate_ == nullptr ? "standard input and output" : gate_->listener().name(); }
 
  private:
   AgentServer() = default;

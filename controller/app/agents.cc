@@ -40,8 +40,9 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
 absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
   PLIMSOLL_RETURN_IF_ERROR(CheckLaunchOptions(flags.launch));
   if (const LauncherKind& kind = flags.launch.kind(); kind.encrypts && flags.tls.given()) {
-    return absl::InvalidArgumentError(absl::StrCat("--launch ", kind.name, " needs no TLS, ", kind.name,
-                                                   " encrypts: drop --tls-ca, --tls-cert and --tls-key"));
+    return absl::InvalidArgumentError(absl::StrCat("--launch ", kind.name,
+                                                   " needs no TLS: its agents listen on no "
+                                                   "network; drop --tls-ca, --tls-cert and --tls-key"));
   }
   AgentAccess access{nullptr, flags.launch};
   PLIMSOLL_ASSIGN_OR_RETURN(access.trust, AgentTrust::Load(flags.tls));

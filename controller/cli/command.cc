@@ -94,10 +94,16 @@ void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
     names.emplace_back(kind->name);
     helps.emplace_back(kind->help);
   }
+  helps.emplace_back(kCommandLauncher.help);
   AddValue(app, "--launch", "HOW", flags.launch.how, "How agents are started: " + absl::StrJoin(helps, ", or "))
       ->group("Agents")
       ->capture_default_str()
-      ->check(OneOf(names));
+      ->check(CLI::Validator(
+          [names](const std::string& how) {
+            if (FindLauncher(how) != nullptr) return std::string();
+            return absl::StrCat(OneOf(names)(how), "; a command has ", kHostInCommand, " in it");
+          },
+          OneOf(names).get_description()));
   for (const LauncherKind* kind : kLaunchers) {
     for (const LaunchOption& option : kind->options) {
       const auto [value, is_new] = flags.launch.values.emplace(option.name, option.preset);

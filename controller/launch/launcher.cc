@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/text.h"
@@ -72,15 +73,22 @@ const LauncherKind kNoLauncher = {.name = "none",
 const LauncherKind kChildLauncher = {
     .name = "child", .supplies_hosts = true, .recorded = v1::AGENT_LAUNCH_CHILD, .make = MakeLauncher<OneChild>};
 
+const LauncherKind* FindLauncher(const std::string& how) {
+  const auto* named =
+      std::find_if(std::begin(kLaunchers), std::end(kLaunchers), [&](const auto* each) { return each->name == how; });
+  if (named != std::end(kLaunchers)) return *named;
+  return absl::StrContains(how, kHostInCommand) ? &kCommandLauncher : nullptr;
+}
+
 std::string LaunchOptions::Value(const LaunchOption& option) const {
   const auto found = values.find(option.name);
   return found == values.end() ? option.preset : found->second;
 }
 
 const LauncherKind& LaunchOptions::kind(bool hosts_named) const {
-  // The command line takes no other names.
-  const LauncherKind& named =
-      **std::find_if(std::begin(kLaunchers), std::end(kLaunchers), [&](const auto* each) { return each->name == how; });
+  // The command line takes nothing else.
+  const LauncherKind* found = FindLauncher(how);
+  const LauncherKind& named = found == nullptr ? kNoLauncher : *found;
   return hosts_named || named.needs_hosts || named.supplies_hosts ? named : kChildLauncher;
 }
 
@@ -92,7 +100,7 @@ std::vector<std::string> LaunchOptions::Values(const LaunchOption& option) const
 
 std::string LaunchOptions::OnCommandLine() const {
   if (!kind().starts_agents()) return "";
-  std::string text = absl::StrCat(" --launch ", how);
+  std::string text = absl::StrCat(" --launch ", ShellQuoted(how));
   for (const LaunchOption& option : kind().options) {
     if (!Given(option)) continue;
     if (option.repeated) {

@@ -1,5 +1,5 @@
 // How the agents of a command come into being, and end: they run already, one is started as a child process, or they
-// are started on their hosts over ssh. What a scheduler of jobs starts would be another.
+// are started on their hosts through a client on this machine, such as ssh.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ struct LaunchOption {
 
 // What the command line says about the launch.
 struct LaunchOptions {
-  // --launch: a name of kLaunchers.
+  // --launch: a name of kLaunchers, or a command.
   std::string how = "none";
   // By the names of options; several values of one end with a line end each but the last.
   std::map<std::string, std::string> values = {};
@@ -120,9 +120,17 @@ extern const LauncherKind kChildLauncher;
 extern const LauncherKind kNoLauncher;
 // Agents on hosts that have nothing installed (ssh_launcher.cc).
 extern const LauncherKind kSshLauncher;
+// Agents that are installed on the hosts, each started by a command that is itself what --launch has
+// (command_launcher.cc).
+extern const LauncherKind kCommandLauncher;
+// The name of the host in such a command.
+inline constexpr char kHostInCommand[] = "{host}";
 
-// What --launch takes, in the order of its help.
+// The names that --launch takes, in the order of its help.
 inline constexpr const LauncherKind* kLaunchers[] = {&kNoLauncher, &kSshLauncher};
+
+// The launcher of what --launch has: a name, or a command with kHostInCommand in it; null: it has neither.
+const LauncherKind* FindLauncher(const std::string& how);
 
 // The failures as one: wrong input where nothing else failed. Not for an empty list.
 Failure AsFailure(const std::vector<HostFailure>& failures);

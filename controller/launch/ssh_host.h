@@ -2,20 +2,15 @@
 // it.
 #pragma once
 
-#include <poll.h>
-
-#include <array>
-#include <csignal>
-#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
-#include "common/posix.h"
+#include "controller/launch/client_host.h"
 #include "controller/launch/ssh_words.h"
-#include "controller/run/process.h"
 
 namespace plimsoll {
 
@@ -48,105 +43,43 @@ struct SshSetup {
   std::string cache;
 };
 
-// Runs `ssh HOST exec sh` with the host's half of a launch (start_agent.sh) on standard input, which stays open for as
-// long as the agent is wanted: when it ends, so does the agent. Does what can be done without waiting whenever its
-// descriptors are ready. One thread at a time.
-class SshHost {
+// Runs `ssh HOST exec sh` with the host's half of a launch (start_agent.sh) on standard input, which becomes the
+// agent's once that is started.
+class SshHost final : public ClientHost {
  public:
-  enum class State {
-    kConnecting,  // ssh, and the shell there
-    kCopying,     // the agent to the host
-    kReady,       // the host waits for Go
-    kStarting,    // the agent, until it listens
-    kForwarding,  // a first connection through ssh
-    kUp,          // the agent serves
-    kEnding,      // its end was requested
-    kEnded        // ssh has ended, or never ran
-  };
-  static constexpr size_t kDescriptors = 4;
-  using Descriptors = std::array<pollfd, kDescriptors>;
-
-  // `address` is of a host list, "node1:7461"; a port that is not the agents' own is ssh's. `local_socket` is where
-  // this machine reaches the agent; `remote_directory` does not exist there yet. `setup` and `clock` outlive the host.
+  // `address` is of a host list, "node1:7461"; a port that is not the agents' own is ssh's. `run_directory` does not
+  // exist there yet. `setup` and `clock` outlive the host.
   SshHost(const SshSetup& setup, const Clock& clock, const std::string& address, std::string local_socket,
-          std::string remote_directory);
+          std::string run_directory);
 
-  // Starts ssh; the agent will have these arguments. `roots` that the host does not have are a failure.
-  void Start(const std::vector<AgentRoot>& roots, const std::vector<std::string>& more);
-
-  // What to wait for; -1 for nothing.
-  Descriptors Wanted() const;
-  // What poll(2) found, in the same order. Call it now and then without, too: times run out.
-  void Serve(const Descriptors& found);
-
-  // Starts the agent. Only in kReady.
-  void Go();
-  // Ends the agent, or whatever is under way.
-  void End();
-  // After the agent's end: removes it from the host's cache where `remove`, and lets ssh end.
-  void Finish(bool remove);
-  // Ends ssh now: SIGTERM, and SIGKILL after a while or with the second call. What still runs on the host ends by
-  // itself.
-  void Kill();
-
-  State state() const { return state_; }
-  // As the user named it: without the agents' port.
-  const std::string& name() const { return name_; }
-  const std::string& local_socket() const { return local_socket_; }
-  // Why it failed; none: it did not, or not yet.
-  const std::optional<HostFailure>& failure() const { return failure_; }
-  // The agent has ended, as the host reported.
-  bool agent_ended() const { return agent_ended_; }
-  // Sent of the agent, in bytes.
-  size_t copied_bytes() const { return copied_; }
-  // ssh's last line, with how it ended, for a connection that broke.
-  std::string LastWords() const;
+  void Start(const std::vector<AgentRoot>& roots, const std::vector<std::string>& more) override;
+  void Go() override;
 
  private:
-  void Enter(State state);
-  void ReadOutput();
-  void ReadErrors();
-  void Send();
+  void TakeText(std::string_view text) override;
+  HostFailure EndedEarly() const override;
+  std::string NoAnswer() const override { return "no answer over ssh"; }
+  std::string FarewellText(bool remove) const override;
+  // The shell there reports the agent's end.
+  bool EndsWithLink() const override { return false; }
   void TakeLine(const std::string& line);
-  void Connect();
-  void ReadFirstByte();
-  void CheckEnd();
-  void CheckTime();
-  // ssh is not needed any more: it is killed if it does not end soon.
-  void Fail(HostFailure failure);
-  // The end of ssh's input; what was not sent is not sent any more.
-  void CloseInput();
-  SshEvidence Evidence() const;
+  void TakeAgentsEnd(int code);
 
   const SshSetup& setup_;
-  const Clock& clock_;
-  std::string name_;
   std::string destination_;
   std::string port_;
-  const std::string local_socket_;
-  const std::string remote_directory_;
+  const std::string run_directory_;
   std::vector<AgentRoot> roots_;
 
-  State state_ = State::kConnecting;
-  // Deadline of the state; nothing: it has no limit, or the caller has one.
-  std::optional<MonotonicNs> deadline_;
-  // What Kill sends.
-  int next_signal_ = SIGTERM;
-  std::unique_ptr<PipedProcess> ssh_;
-  // To be sent: text, then the agent where the host requested it.
-  std::string unsent_;
-  size_t copied_ = 0;
-  bool copying_ = false;
   // The last line so far, not ended yet.
   std::string line_;
+  // The last line that was not the script's.
   std::string printed_;
-  std::string errors_;
-  std::string how_ended_;
+  // The host's shell has answered.
   bool connected_ = false;
-  bool agent_ended_ = false;
-  bool close_when_sent_ = false;
-  UniqueFd first_connection_;
-  std::optional<HostFailure> failure_;
+  bool went_ = false;
+  // Of an agent that ended before it served.
+  std::optional<int> exit_code_;
 };
 
 }  // namespace plimsoll

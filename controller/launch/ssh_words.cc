@@ -40,7 +40,7 @@ struct Cause {
 };
 
 // In the order of looking: the more special before the more general. "{}" is the destination.
-constexpr std::array<Cause, 14> kCauses = {{
+constexpr std::array<Cause, 13> kCauses = {{
     {"REMOTE HOST IDENTIFICATION HAS CHANGED",
      "its host key is not the one that this user knows: if the host was installed anew, run `ssh-keygen -R {}` and "
      "connect once by hand; otherwise another machine answers in its place"},
@@ -55,10 +55,6 @@ constexpr std::array<Cause, 14> kCauses = {{
     {"No route to host", "cannot be reached: check the network and the host's name"},
     {"Network is unreachable", "cannot be reached: check the network and the host's name"},
     {"timed out", "does not answer: check the network and the host's name"},
-    {"Could not request local forwarding",
-     "a LocalForward or RemoteForward of ~/.ssh/config is in the way: pass a configuration without it, --ssh-command "
-     "'ssh "
-     "-F FILE'"},
     {"Bad configuration option", "ssh does not know an option: OpenSSH 7.6 or newer is needed, on this machine"},
     {"Connection closed by",
      "the ssh server closed the connection: its log has the reason; with many hosts behind one jump host, raise "
@@ -132,12 +128,15 @@ HostFailure DirectoryFailure(const std::string& name, const std::string& text, c
   return Fails(name, Exit::kCannotRun, absl::StrCat(where, " cannot be used (", why, ")"));
 }
 
+// A line of an agent's log about an error.
+bool IsLogged(const std::vector<std::string>& words) {
+  return words.size() == 3 && absl::StrContains(words[0], 'T') && (words[1] == "error" || words[1] == "critical");
+}
+
 // "2026-11-23T10:00:00.000 error /x does not exist" without what a log puts first.
 std::string WithoutLogPrefix(const std::string& line) {
   const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 2));
-  if (words.size() == 3 && absl::StrContains(words[0], 'T') && (words[1] == "error" || words[1] == "critical")) {
-    return words[2];
-  }
+  if (IsLogged(words)) return words[2];
   return std::string(absl::StripPrefix(line, "plimsoll-agent: "));
 }
 
@@ -147,6 +146,16 @@ std::string LastLine(const std::string& text) {
   std::string last;
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, absl::ByAnyChar("\r\n")))) {
     if (line.find_first_not_of(" \t") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+std::string AgentsLine(const std::string& errors) {
+  std::string last;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(errors, absl::ByAnyChar("\r\n")))) {
+    if (absl::StartsWith(line, "plimsoll-agent: ") || IsLogged(absl::StrSplit(line, absl::MaxSplits(' ', 2)))) {
+      last = line;
+    }
   }
   return last;
 }
@@ -162,14 +171,6 @@ HostFailure SshFailure(const SshEvidence& evidence) {
   return {evidence.name, Exit::kCannotRun, WithEvidence(evidence, words)};
 }
 
-HostFailure ForwardingFailure(const SshEvidence& evidence) {
-  return {
-      evidence.name, Exit::kCannotRun,
-      WithEvidence(evidence,
-                   "its ssh server refuses to forward the agent's socket: allow it with `AllowStreamLocalForwarding "
-                   "local` in sshd_config, and without no-port-forwarding in authorized_keys")};
-}
-
 HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,
                             const SshWays& ways, const std::vector<AgentRoot>& roots) {
   const std::string found = text.empty() ? "" : absl::StrCat(" (", text, ")");
@@ -183,8 +184,8 @@ HostFailure HostSideFailure(const std::string& name, const std::string& kind, co
   }
   if (kind == "tmp") {
     return Fails(name, Exit::kCannotRun,
-                 absl::StrCat("cannot make a directory in /tmp for the agent's socket: free some space there, or let "
-                              "this user write there",
+                 absl::StrCat("cannot make a directory in /tmp for an agent without --dir: free some space there, let "
+                              "this user write there, or pass --dir",
                               found));
   }
   if (kind == "missing") {

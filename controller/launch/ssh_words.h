@@ -52,11 +52,11 @@ struct HostFailure {
 // ssh's last line that is not empty; empty: it printed nothing.
 std::string LastLine(const std::string& text);
 
-// ssh ended before the agent ran, or refused a connection to it.
-HostFailure SshFailure(const SshEvidence& evidence);
+// The last line of a client's standard error that an agent has written; empty: none.
+std::string AgentsLine(const std::string& errors);
 
-// ssh refused to forward the agent's socket.
-HostFailure ForwardingFailure(const SshEvidence& evidence);
+// ssh ended before the agent ran.
+HostFailure SshFailure(const SshEvidence& evidence);
 
 // start_agent.sh printed "fail KIND TEXT"; the agent would have had those roots.
 HostFailure HostSideFailure(const std::string& name, const std::string& kind, const std::string& text,

@@ -5,15 +5,15 @@
 #   size      its bytes; empty where none may be copied
 #   machine   what it runs on, as `uname -m` prints it
 #   cache     the directory that keeps it; empty: the user's own. Nobody else may change it, nor what is above it
-#   run       the directory to make for the agent's socket
+#   run       the root of an agent that is given no other: a directory that is made, with a name of its own
 # and a line after it that calls `main` with the agent's arguments. Nothing may be sent before this asks for it: sh reads ahead.
 #
 # It prints lines that begin with "plimsoll-launch":
 #   need                  send `size` bytes of the agent
 #   ready                 send "go", or "clean", or end the input
 #   fail KIND TEXT        it ends
-#   ended CODE            the agent has ended; send "clean", which removes it from the cache, or end the input
-# After "go" it prints what the agent prints, "listening" when it listens. A line, or the end of the input, ends the agent.
+#   ended CODE            the agent has ended; send "clean" on a line of its own, which removes it from the cache, or end the input
+# After "go" input and output are the agent's (--stdio), up to its last frame.
 LC_ALL=C
 export LC_ALL
 mask=$(umask)
@@ -35,7 +35,7 @@ fail() {
 tidy() {
   trap '' HUP INT PIPE TERM
   [ -z "$part" ] || rm -f "$part"
-  [ -z "$made" ] || { rm -f "$run/agent.sock"; rmdir "$run"; }
+  [ -z "$made" ] || rmdir "$run"
 } 2>/dev/null
 
 clean() {
@@ -132,10 +132,12 @@ main() {
     fail run "$runs"
   }
   [ "$runs" = "plimsoll-agent $version" ] || fail other "$runs"
-  text=$(mkdir "$run" 2>&1) || fail tmp "$text"
-  made=1
   before=
   for argument; do
+    if [ "$before $argument" = "--root $run" ]; then
+      text=$(mkdir "$run" 2>&1) || fail tmp "$text"
+      made=1
+    fi
     [ "$before" != --root ] || usable "$argument"
     before=$argument
   done
@@ -143,16 +145,15 @@ main() {
   IFS= read -r word || exit 0
   if [ "$word" = go ]; then
     umask "$mask"
-    ./plimsoll-agent "$@" 2>&1
+    ./plimsoll-agent "$@"
     code=$?
     # Killed: the next one removes its files, and ends with its input.
     [ "$code" -le 128 ] || ./plimsoll-agent "$@" </dev/null >/dev/null 2>&1
     tell ended "$code"
     # No session came: the controller may be out of reach.
     [ "$code" -ne 3 ] || exit 0
-    # The line that was to end an agent that was killed may come first.
-    IFS= read -r word || exit 0
-    [ "$word" != end ] || IFS= read -r word || exit 0
+    # Frames for an agent that was killed may come first.
+    while IFS= read -r word && [ "$word" != clean ]; do :; done
   fi
   [ "$word" != clean ] || clean
   exit 0

@@ -1,13 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -17,8 +15,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/link/frame.h"
 #include "common/mutex.h"
-#include "common/posix.h"
 #include "common/units.h"
 #include "controller/launch/launcher.h"
 #include "tests/testing.h"
@@ -94,56 +92,48 @@ class SteppedClock final : public Clock {
   MonotonicNs now_{kNsPerSecond};
 };
 
-// A host for a client that is a shell script. Its agent listens after the client has been ordered to start it; the
-// socket that ssh would forward belongs to this object.
-class ListeningHost {
+// A host for a client that is a shell script, with an agent that greets, and then sends the controller's bytes back,
+// once it may.
+class GreetingHost {
  public:
-  ListeningHost() = default;
-  ListeningHost(const ListeningHost&) = delete;
-  ListeningHost& operator=(const ListeningHost&) = delete;
-  ~ListeningHost() { std::remove(file_.c_str()); }
+  GreetingHost() {
+    Write("hello", PackFrame(FrameType::kHello, 0, HelloPayload()));
+    Write("probe", PackFrame(FrameType::kProbe, 0, HelloPayload()));
+    Write("end", PackFrame(FrameType::kEnd, 0, ""));
+  }
+  GreetingHost(const GreetingHost&) = delete;
+  GreetingHost& operator=(const GreetingHost&) = delete;
+  ~GreetingHost() { std::filesystem::remove_all(directory_); }
 
-  // The client: its agent ends with the next line of input, with exit code 3. It looks for the socket again and again,
+  // The client: its agent ends with the controller's last frame, with exit code 3. It looks for files again and again,
   // because a shell has no means to await one.
   std::string Client() const {
-    return absl::StrCat(
-        "sh -c 'for a; do [ \"$before\" != -L ] || socket=${a%%:*}; before=$a; done; echo plimsoll-launch ready; "
-        "while read -r line && [ \"$line\" != go ]; do :; done; echo \"$socket\" >",
-        file_, ".new; mv ", file_, ".new ", file_,
-        "; while ! [ -S \"$socket\" ]; do sleep 0.02; done; echo listening; ",
-        "read -r line; echo plimsoll-launch ended 3; read -r line' sh");
+    return absl::StrCat("sh -c 'cd ", directory_, "; echo plimsoll-launch ready; ",
+                        "while read -r line && [ \"$line\" != go ]; do :; done; : >starts; ",
+                        "while ! [ -e may-greet ]; do sleep 0.02; done; cat hello; head -c ",
+                        kFrameHeaderBytes + HelloPayload().size(), " >asked; : >greeted; ",
+                        "while ! [ -e may-answer ]; do sleep 0.02; done; cat probe; head -c ", kFrameHeaderBytes,
+                        " >ends; cat end; echo plimsoll-launch ended 3; read -r line' sh");
   }
 
-  // Whether the order to start the agent has come; from then on it listens.
-  bool Starts() {
-    std::string path;
-    if (listening_.valid() || !std::getline(std::ifstream(file_), path)) return listening_.valid();
-    listening_ = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    // Under another name until it listens: the client goes on as soon as it finds it.
-    const std::string made = absl::StrCat(path, ".new.sock");
-    sockaddr_un where{};
-    where.sun_family = AF_UNIX;
-    made.copy(where.sun_path, sizeof(where.sun_path) - 1);
-    EXPECT_EQ(bind(listening_.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
-    EXPECT_EQ(listen(listening_.get(), 1), 0);
-    EXPECT_EQ(std::rename(made.c_str(), path.c_str()), 0);
-    return true;
-  }
-
-  // Whether a first connection has come.
-  bool Connected() {
-    if (!connection_.valid() && listening_.valid()) {
-      connection_ = UniqueFd(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    }
-    return connection_.valid();
-  }
-
-  void Answer() const { EXPECT_EQ(write(connection_.get(), "x", 1), 1); }
+  // The order to start the agent has come.
+  bool Starts() const { return std::filesystem::exists(directory_ + "/starts"); }
+  void MayGreet() const { Write("may-greet", ""); }
+  // The controller has answered the greeting.
+  bool Greeted() const { return std::filesystem::exists(directory_ + "/greeted"); }
+  void MayAnswer() const { Write("may-answer", ""); }
 
  private:
-  const std::string file_ = ::testing::TempDir() + "/launch-socket-" + std::to_string(getpid());
-  UniqueFd listening_;
-  UniqueFd connection_;
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(directory_ + "/" + name, std::ios::binary) << bytes;
+  }
+  static std::string MakeDirectory() {
+    std::string directory = ::testing::TempDir() + "/launch-host-" + std::to_string(getpid());
+    std::filesystem::create_directories(directory);
+    return directory;
+  }
+
+  const std::string directory_ = MakeDirectory();
 };
 
 TEST(LaunchOptionsTest, WithoutSshNoneOfItsOptionsHasAMeaning) {
@@ -252,17 +242,20 @@ TEST(SshLauncherTest, AnInterruptEndsAClientThatIgnoresIt) {
   EXPECT_THAT((*launcher)->End({}), IsEmpty());
 }
 
-TEST(SshLauncherTest, AnAgentHasOneLimitUntilItsFirstConnectionWorks) {
+TEST(SshLauncherTest, AnAgentHasOneLimitUntilItServes) {
   SteppedClock clock;
-  ListeningHost host;
+  const GreetingHost host;
   bool starts = false;
-  bool connected = false;
+  bool greeted = false;
   int ticks = 0;
   const auto tick = [&, gives_up = GivesUp()] {
-    if (host.Starts() && !std::exchange(starts, true)) clock.Advance(40 * kNsPerSecond);
-    if (host.Connected() && !std::exchange(connected, true)) clock.Advance(6 * kNsPerSecond);
-    // Up to 54 s in all, for ssh to end in: less than 45 s after the connection.
-    if (connected && ++ticks <= 8) clock.Advance(kNsPerSecond);
+    if (host.Starts() && !std::exchange(starts, true)) {
+      clock.Advance(40 * kNsPerSecond);
+      host.MayGreet();
+    }
+    if (host.Greeted() && !std::exchange(greeted, true)) clock.Advance(6 * kNsPerSecond);
+    // Up to 54 s in all, for ssh to end in: less than 45 s after the greeting.
+    if (greeted && ++ticks <= 8) clock.Advance(kNsPerSecond);
     return gives_up();
   };
   auto launcher = MakeLauncher(SshOptions(host.Client()), clock, {nullptr, tick});
@@ -273,18 +266,39 @@ TEST(SshLauncherTest, AnAgentHasOneLimitUntilItsFirstConnectionWorks) {
 
 TEST(SshLauncherTest, AnAgentThatNoSessionCameToIsNamedWithThatReason) {
   const SystemClock clock;
-  ListeningHost host;
-  bool answered = false;
-  const auto tick = [&, gives_up = GivesUp()] {
-    host.Starts();
-    if (host.Connected() && !std::exchange(answered, true)) host.Answer();
-    return gives_up();
-  };
-  auto launcher = MakeLauncher(SshOptions(host.Client()), clock, {nullptr, tick});
+  const GreetingHost host;
+  host.MayGreet();
+  host.MayAnswer();
+  auto launcher = MakeLauncher(SshOptions(host.Client()), clock, {nullptr, GivesUp()});
   ASSERT_THAT(launcher, IsOk());
   EXPECT_THAT((*launcher)->Launch({{"node1:7461", {}}}, {}), IsEmpty());
   EXPECT_THAT((*launcher)->Names(), ElementsAre("node1"));
   EXPECT_THAT((*launcher)->End({}), ElementsAre("node1: its agent ended: no session came in time (exit code 3)"));
+}
+
+TEST(SshLauncherTest, AnAgentThatDoesNotStartIsNamedWithItsOwnReason) {
+  const SystemClock clock;
+  const LaunchOptions options = SshOptions(
+      "sh -c 'echo plimsoll-launch ready; while read -r line && [ \"$line\" != go ]; do :; done; echo plimsoll-launch "
+      "ended 2; echo welcome >&2; echo plimsoll-agent: --root: /mnt is full >&2; echo bye >&2' sh");
+  auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})), ElementsAre("node1: --root: /mnt is full"));
+}
+
+TEST(SshLauncherTest, BytesThatChangeOnTheirWayAreNamed) {
+  const SystemClock clock;
+  const GreetingHost host;
+  host.MayGreet();
+  host.MayAnswer();
+  std::string client = host.Client();
+  // As a terminal writes the ends of lines.
+  client.replace(client.find("cat hello"), 9, "sed s/$/\\\\r/ hello");
+  auto launcher = MakeLauncher(SshOptions(client), clock, {nullptr, GivesUp()});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})),
+              ElementsAre(AllOf(StartsWith("node1: the bytes between controller and agent change on their way"),
+                                HasSubstr("leave out -t"))));
 }
 
 TEST(LaunchOptionsTest, AnotherCommandNeedsThoseThatWereGiven) {

@@ -1,0 +1,36 @@
+#include "controller/launch/command_words.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/link/frame.h"
+#include "common/protocol.h"
+#include "controller/fleet/agent_trust.h"
+
+namespace plimsoll {
+
+HostFailure CommandFailure(const CommandEvidence& evidence, const std::vector<AgentRoot>& roots) {
+  // With a terminal in between, what the agent writes to standard error is on standard output.
+  std::string agents = AgentsLine(evidence.errors);
+  if (agents.empty()) agents = AgentsLine(evidence.garbled);
+  if (!agents.empty()) {
+    for (const AgentRoot& root : roots) {
+      const std::string missing = absl::StrCat(root.path, " does not exist");
+      if (!absl::StrContains(agents, absl::StrCat("--root: ", missing, ";"))) continue;
+      return {evidence.name, Exit::kWrong, DirectoryInWords(evidence.name, missing, root.option)};
+    }
+    int code = 0;
+    if (!absl::SimpleAtoi(absl::StripPrefix(evidence.ended, "exit code "), &code)) code = 0;
+    return AgentFailure(evidence.name, code, agents);
+  }
+  const std::string last = LastLine(evidence.errors);
+  const std::string client =
+      absl::StrCat(evidence.client, " ended with ", evidence.ended, last.empty() ? "" : absl::StrCat(": ", last));
+  const std::string words = evidence.garbled.empty() ? absl::StrCat("no agent answered: plimsoll-agent ", kVersion,
+                                                                    " must be in the PATH there (", client, ")")
+                                                     : GarbledInWords(evidence.garbled);
+  return {evidence.name, Exit::kCannotRun, absl::StrCat(evidence.name, ": ", words)};
+}
+
+}  // namespace plimsoll
