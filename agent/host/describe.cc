@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
+#include "agent/host/mount_counters.h"
 #include "agent/host/space.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
@@ -252,6 +253,10 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   host.set_protocol_version(kProtocolVersion);
   host.set_instance_id(instance_id);
   host.set_name(name);
+  if (!request.counters_of_mount().empty()) {
+    *host.mutable_mount() = ReadMountCounters(request.counters_of_mount());
+    return host;
+  }
   host.set_boot_id(ReadTextLine("/proc/sys/kernel/random/boot_id"));
   if (utsname system{}; uname(&system) == 0) {
     host.set_kernel(absl::StrCat(system.sysname, " ", system.release, " ", system.machine));
