@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
+#include "agent/host/mount_counters.h"
 #include "agent/host/space.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
@@ -256,6 +257,10 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   host.set_protocol_version(kProtocolVersion);
   host.set_instance_id(instance_id);
   host.set_name(name);
+  if (!request.counters_of_mount().empty()) {
+    *host.mutable_mount() = ReadMountCounters(request.counters_of_mount());
+    return host;
+  }
   const KernelClock clock = ReadKernelClock();
   host.set_boot_id(clock.boot_id);
   host.set_time_namespace(clock.time_namespace);

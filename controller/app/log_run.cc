@@ -67,20 +67,7 @@ class LogRun final : public PlannedRun {
         recording_(recording) {}
 
  private:
-  std::vector<AgentPlace> Places() const override {
-    std::vector<AgentPlace> places;
-    for (size_t i = 0; i < workloads_.size(); ++i) {
-      places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(static_cast<int>(i)).address(), {}});
-      if (UsesPaths(workloads_[i])) {
-        places.back().roots = RootsOfFiles(workloads_[i]);
-        continue;
-      }
-      for (const std::string& directory : DirsOf(workloads_[i])) {
-        places.back().roots.push_back({directory, DirectoryOption(workloads_[i])});
-      }
-    }
-    return places;
-  }
+  std::vector<AgentPlace> Places() const override { return LogPlaces(plan_); }
 
   // Whether the run starts its agent on this machine.
   bool StartsChild() const {
@@ -345,6 +332,22 @@ void Repeat(uint32_t times, std::vector<v1::LogStep>& steps) {
 }
 
 }  // namespace
+
+std::vector<AgentPlace> LogPlaces(const v1::TestPlan& plan) {
+  std::vector<AgentPlace> places;
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) {
+    const int host = static_cast<int>(places.size());
+    places.push_back({plan.hosts().empty() ? "" : plan.hosts(host).address(), {}});
+    if (UsesPaths(workload)) {
+      places.back().roots = RootsOfFiles(workload);
+      continue;
+    }
+    for (const std::string& directory : DirsOf(workload)) {
+      places.back().roots.push_back({directory, DirectoryOption(workload)});
+    }
+  }
+  return places;
+}
 
 std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
                                      const RunInTurn* turn) {

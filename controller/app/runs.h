@@ -116,7 +116,7 @@ struct PlanRun {
   RunBeside beside;
   // Gets the interrupts, and outlives the run. Null: the run has a queue of its own.
   EventQueue* events = nullptr;
-  // What is watched so that the run does not harm it; outlives the run. Null: nothing is.
+  // What is watched so that the run does not harm it; outlives the run. Null: the run starts what its plan asks for.
   Protection* protection = nullptr;
   // Lines of figures in place of other progress while it measures, one for each interval of this length; 0: none.
   int64_t interval_ns = 0;
@@ -152,6 +152,9 @@ int RunRestart(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& 
 // the step starts. Null where it runs already.
 int RunWatch(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
              const RunSurroundings& around, HeldProgram* program);
+
+// The agents of a plan of log writing, by host, and the directories below which they write.
+std::vector<AgentPlace> LogPlaces(const v1::TestPlan& plan);
 
 // Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
 // A search counts with its budget, rounds until steadiness with the time that they may take, a run that takes turns

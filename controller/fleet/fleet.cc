@@ -167,6 +167,16 @@ void Fleet::ListRunDirectories(const std::string& directory, int64_t timeout_ns)
   AwaitDescriptions(timeout_ns);
 }
 
+void Fleet::ReadMountCounters(const std::vector<size_t>& hosts, const std::string& mount_point, int64_t timeout_ns) {
+  for (const size_t index : hosts) {
+    hosts_[index]->described = false;
+    v1::DescribeRequest request;
+    request.set_counters_of_mount(mount_point);
+    hosts_[index]->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+}
+
 void Fleet::AwaitDescriptions(int64_t timeout_ns) {
   // Every call ends by itself, at the latest with its deadline.
   while (!std::ranges::all_of(hosts_, [](const auto& host) { return host->described; }) && events_.interrupts() == 0) {

@@ -99,6 +99,9 @@ class Fleet {
                    const std::vector<std::vector<std::string>>& files = {});
   // Asks every host for the run directories in `directory`, waiting at most `timeout_ns`; otherwise as DescribeAll.
   void ListRunDirectories(const std::string& directory, int64_t timeout_ns);
+  // Asks these hosts, by number, for the kernel's counters of the mount on `mount_point`, waiting at most `timeout_ns`.
+  // The answers take the place of the descriptions. Returns early on an interrupt.
+  void ReadMountCounters(const std::vector<size_t>& hosts, const std::string& mount_point, int64_t timeout_ns);
   // A burst of probes to every host that is not lost, waiting for all answers, at most `timeout_ns`.
   void ProbeAll(int count, int64_t timeout_ns);
 

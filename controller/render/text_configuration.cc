@@ -352,7 +352,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   rows.push_back({"Ends by", "--end-by", plan.end_by()});
   if (plan.has_protect()) {
     rows.push_back({"Protects", "--protect",
-                    absl::StrCat(plan.protect(), ": the run ends if its log writes take ",
+                    absl::StrCat(plan.protect(), ": the run ends if ",
+                                 ProtectsMount(plan) ? "writes to it take " : "its log writes take ",
                                  FormatTargetRate(ProtectFactor(plan)), " times as long as before it")});
   }
   if (plan.has_mq_log()) rows.push_back({"MQ's log", "", plan.mq_log().source(), Text::kNone});
