@@ -25,6 +25,7 @@
 #include "controller/cli/compare_command.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/result_list.h"
 #include "controller/cli/run_command.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/fleet.h"
@@ -478,8 +479,8 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       ->type_size(1)
       ->expected(1)
       ->take_all();
-  AddValue(*command, "--profile", "DIR", flags->profile,
-           "Results of plimsoll watch --profile: whether the drills need locks on the extents");
+  NamesResults(AddValue(*command, "--profile", "DIR", flags->profile,
+                        "Results of plimsoll watch --profile: whether the drills need locks on the extents"));
   command->add_flag("--allow-commands", flags->allow_commands,
                     "Run the commands of the drills' faults and of the disturbances on this machine");
   AddAccessFlags(*command, flags->access);

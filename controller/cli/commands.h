@@ -16,6 +16,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line);
 void AddRestartCommand(CLI::App& app, CommandLine& line);
 void AddWatchCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
+void AddListCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
 void AddVerifyCommand(CLI::App& app, CommandLine& line);
 void AddCompareCommand(CLI::App& app, CommandLine& line);
@@ -38,10 +39,10 @@ void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,   AddLimitCommand,      AddAcceptCommand,  AddHaCommand,     AddRestartCommand,
-    AddWatchCommand, AddHostsCommand,      AddReportCommand,  AddVerifyCommand, AddCompareCommand,
-    AddAbCommand,    AddExportCommand,     AddPlanCommand,    AddCleanCommand,  AddFsckCommand,
-    AddTlsCommand,   AddKubernetesCommand, AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
+    AddRunCommand,     AddLimitCommand, AddAcceptCommand, AddHaCommand,     AddRestartCommand, AddWatchCommand,
+    AddHostsCommand,   AddListCommand,  AddReportCommand, AddVerifyCommand, AddCompareCommand, AddAbCommand,
+    AddExportCommand,  AddPlanCommand,  AddCleanCommand,  AddFsckCommand,   AddTlsCommand,     AddKubernetesCommand,
+    AddStorageCommand, AddMqldtCommand, AddXdiskCommand,
 };
 
 }  // namespace plimsoll

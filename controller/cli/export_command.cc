@@ -19,6 +19,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/result_list.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
 #include "controller/export/run_index.h"
@@ -269,7 +270,7 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
 void AddExportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command = app.add_subcommand("export", "Export every write and read of a run for other tools");
-  command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
+  NamesResults(command->add_option("DIR", flags->directory, "Directory of the results, or a journal"))->required();
   command->add_option("--format", flags->format, FormatsHelp())->required();
   command->add_option("--output", flags->output, OutputHelp());
   command->add_option("--step", flags->step, "Export this step only (the first is 1)")

@@ -28,6 +28,7 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/result_list.h"
 #include "controller/compare/report_json.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/journal/digest.h"
@@ -316,7 +317,7 @@ int VerifyMain(const VerifyFlags& flags, CommandLine& line) {
 void AddVerifyCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = app.add_subcommand("verify", "Check that results are those that were recorded");
-  command->add_option("DIR", flags->directory, "Directory of the results")->required();
+  NamesResults(command->add_option("DIR", flags->directory, "Directory of the results"))->required();
   AddValue(*command, "--digest", "SHA256", flags->digest,
            "Digest that the command printed when it ended (default: print the digest, and the sum of each file)");
   command->footer(
