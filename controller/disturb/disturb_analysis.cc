@@ -269,6 +269,7 @@ std::string DisturbAnalysis::ReadBackProblem(uint32_t host) const {
     return lost == lost_.end() ? "there is no answer" : absl::StrCat("it was lost: ", lost->second);
   }
   const v1::ReadBackDone& done = found->second;
+  // Only a host that joined has an answer.
   if (!done.error().empty()) return done.error();
   if (done.step() != step_) return "the answer is about another step";
   std::map<uint32_t, const v1::WriterReadBack*> writers;
@@ -297,7 +298,6 @@ void DisturbAnalysis::SetReadBack(const std::function<std::string(uint32_t)>& la
                                   std::vector<std::string>& reasons) {
   size_t problems = 0;
   for (const uint32_t host : writing_) {
-    if (!qms_.contains(host)) continue;
     v1::HostReadBackReport& line = *report.add_read_back();
     line.set_host(label_of(host));
     line.set_error(ReadBackProblem(host));

@@ -7,8 +7,7 @@
 namespace plimsoll {
 
 void ReadBacks::OnReadBack(const Host& host, v1::ReadBackDone& done) {
-  // One that nothing waits for any more is kept all the same.
-  awaited_.erase(host.index);
+  if (awaited_.erase(host.index) == 0) return;
   v1::JournalRecord record;
   v1::HostReadBack& read_back = *record.mutable_disturb()->mutable_read_back();
   read_back.set_host(static_cast<uint32_t>(host.index));

@@ -25,6 +25,7 @@ class ReadBacks {
   // Whether each host has answered, or is lost.
   bool done() const { return awaited_.empty(); }
 
+  // Takes one answer of each host, and none that nothing waits for.
   void OnReadBack(const Host& host, v1::ReadBackDone& done);
   // A refusal is an answer. Of another command: does nothing.
   void OnCommandDone(const Host& host, const v1::CommandDone& done);

@@ -22,7 +22,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int64_t kWriteNs = 5 * kNsPerMs;
+constexpr int64_t kDisturbedWriteNs = 5 * kNsPerMs;
 constexpr int64_t kDisturbedStepNs = 30 * kNsPerSecond;
 
 int64_t Seconds(double seconds) {
@@ -44,7 +44,7 @@ struct SimCommand {
 SimRun RunWithStalls(const std::vector<SimStall>& stalls) {
   SimRun run;
   run.duration_ns = kDisturbedStepNs;
-  const auto usual = [](uint64_t /*number*/, int64_t /*start_ns*/) { return kWriteNs; };
+  const auto usual = [](uint64_t /*number*/, int64_t /*start_ns*/) { return kDisturbedWriteNs; };
   for (const char* label : {"alpha", "beta"}) {
     SimHost host;
     host.label = label;
@@ -133,7 +133,7 @@ TEST(DisturbReport, APauseIsFoundWithItsQueueManagerItsLengthAndWhenTheLoadIsAsB
   const v1::DisturbanceReport& takeover = report.disturb().disturbances(0);
   EXPECT_EQ(takeover.name(), "takeover");
   EXPECT_GE(takeover.longest_pause_ns(), Seconds(3.2));
-  EXPECT_LE(takeover.longest_pause_ns(), Seconds(3.2) + kWriteNs);
+  EXPECT_LE(takeover.longest_pause_ns(), Seconds(3.2) + kDisturbedWriteNs);
   EXPECT_EQ(takeover.pause_host(), "beta");
   EXPECT_EQ(takeover.pause_qm(), 1U);
   EXPECT_NEAR(static_cast<double>(takeover.pause_start_ns()), 0.4e9, 6e6);
@@ -144,7 +144,7 @@ TEST(DisturbReport, APauseIsFoundWithItsQueueManagerItsLengthAndWhenTheLoadIsAsB
   EXPECT_EQ(takeover.do_().start_ns(), Seconds(10));
   EXPECT_EQ(takeover.do_().duration_ns(), Seconds(0.1));
   EXPECT_EQ(takeover.do_().longest_pause_ns(), takeover.longest_pause_ns());
-  EXPECT_EQ(takeover.undo().longest_pause_ns(), kWriteNs);
+  EXPECT_EQ(takeover.undo().longest_pause_ns(), kDisturbedWriteNs);
   // The pause ends in second 13.
   EXPECT_EQ(takeover.do_().recovery_ns(), Seconds(4));
   ASSERT_TRUE(takeover.undo().has_recovery_ns());
@@ -165,7 +165,7 @@ TEST(DisturbReport, APauseOfTheUndoCountsFromItsOwnStartToo) {
   const v1::Report report = Analyze(DisturbedJournal(RunWithStalls({{Seconds(20.4), Seconds(22.6)}}), Takeover()));
   const v1::DisturbanceReport& takeover = report.disturb().disturbances(0);
   EXPECT_EQ(takeover.do_().recovery_ns(), 0);
-  EXPECT_EQ(takeover.do_().longest_pause_ns(), kWriteNs);
+  EXPECT_EQ(takeover.do_().longest_pause_ns(), kDisturbedWriteNs);
   EXPECT_EQ(takeover.undo().recovery_ns(), Seconds(3));
   EXPECT_EQ(takeover.recovery_ns(), Seconds(13));
   EXPECT_NEAR(static_cast<double>(takeover.pause_start_ns()), 10.4e9, 6e6);
@@ -176,7 +176,7 @@ TEST(DisturbReport, WhatDisturbsNothingHasNothingToRecoverFrom) {
   const v1::DisturbanceReport& one = report.disturb().disturbances(0);
   ASSERT_TRUE(one.has_recovery_ns());
   EXPECT_EQ(one.recovery_ns(), 0);
-  EXPECT_EQ(one.longest_pause_ns(), kWriteNs);
+  EXPECT_EQ(one.longest_pause_ns(), kDisturbedWriteNs);
   EXPECT_FALSE(one.has_undo());
 }
 
