@@ -62,6 +62,7 @@ class Ab {
     record_.differs.assign(settings_.differs.begin(), settings_.differs.end());
     record_.min_effect = flags_.compare.min_effect;
     record_.judged = {flags_.compare.fail_if_slower, flags_.compare.gate, flags_.compare.times};
+    record_.control = settings_.control;
     for (const std::string& name : record_.names) inputs_.push_back({{}, name});
   }
 
@@ -310,6 +311,7 @@ class Ab {
     if (end.report.has_value()) {
       std::vector<AbPart> parts;
       for (const AbRound& round : record_.rounds) parts.push_back(side == 0 ? round.first : round.second);
+      if (side == 0 && settings_.control) verdict_.Take(*end.report);
       inputs_[side].runs = PartInputs(parts, (std::filesystem::path(path_) / RunName(side)).string(), *end.report);
     }
     // The errors of a run that measured nothing are in record_.ended already. With --toggle both sides share one run.
@@ -354,6 +356,7 @@ class Ab {
         return;
       }
       code_ = 0;
+      if (side == 0 && settings_.control) verdict_.Take(*end.report);
       runs[side] = {how.out, *std::move(end.report)};
       not_kept_ = not_kept_ || !end.errors.empty();
       // It came too late to cut this run short: the next one does not begin.
@@ -363,17 +366,6 @@ class Ab {
     if (interrupted && record_.ended.empty() && round < flags_.rounds) {
       CutShort(absl::StrCat("Interrupted after round ", round, "."));
     }
-  }
-
-  // Why a run is not a complete measurement of its side; "" where it is.
-  static std::string TroubleOf(const v1::Report& report) {
-    if (report.run().state() != v1::RUN_STATE_COMPLETE) {
-      return report.run().state_reason().empty() ? "it was cut short" : report.run().state_reason();
-    }
-    for (const v1::HostReport& host : report.hosts()) {
-      if (host.has_lost()) return absl::StrCat("host ", host.label(), " was lost");
-    }
-    return "";
   }
 
   // After a round that the design tests: ends the rounds where they have said what they can say.
@@ -439,7 +431,8 @@ class Ab {
     const absl::StatusOr<DigestState> digest = SealAll(results);
     written.Update(SealFailure(digest));
     written.Update(ChangedBeforeSeal(digest));
-    int code = PrintComparison(flags_.compare, inputs_, *comparison, line_);
+    if (!flags_.compare.json) line_.out << verdict_.Text(sides_[0].name);
+    int code = verdict_.With(PrintComparison(flags_.compare, inputs_, *comparison, line_));
     if (!flags_.compare.json) {
       line_.out << DigestLine(DigestText(digest)) << "Results in " << SanitizeForTerminal(path_) << std::endl;
     }
@@ -494,6 +487,8 @@ class Ab {
   bool cut_short_ = false;
   // Whether what the runs report can be compared.
   bool comparable_ = true;
+  // With --control: that of the first side; else none.
+  StorageVerdict verdict_;
   // Exit code of the run that ended the rounds; 0: none did.
   int code_ = 0;
 };
@@ -515,6 +510,7 @@ int AbMain(AbFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (!between.ok()) return PrintError(line, between.status(), Exit::kWrong);
   absl::StatusOr<std::vector<AbSide>> sides = LoadSides(flags, settings->differs);
   if (!sides.ok()) return PrintErrors(line, sides.status(), Exit::kWrong);
+  settings->control = !flags.control.empty();
   std::vector<SideInput> names(2);
   if (const absl::Status named = flags.compare.NameSides(names); !named.ok()) {
     return PrintError(line, named, Exit::kWrong);
@@ -541,6 +537,10 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
   command->add_option("PLAN", flags->plans, "Two plans in YAML, A and B, or one with --vary; options override both");
   AddValue(*command, "--vary", "OPTION=A,B", flags->vary,
            "Plan option in which the sides differ, and its two values: dir=/san,/nfs, sync=dsync,none");
+  AddValue(*command, "--control", "DIR", flags->control,
+           "Measure the same plan in this directory of the same hosts, on other storage, beside that in --dir, which "
+           "alone is judged by the criteria")
+      ->excludes("--vary");
   AddValue(*command, "--rounds", "COUNT", flags->rounds,
            "Maximum number of rounds, from 6 to 60; each measures both sides once, in random order")
       ->capture_default_str();
@@ -575,6 +575,7 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
       "  plimsoll ab san.yaml nfs.yaml --rounds 8\n"
       "  plimsoll ab --vary dir=/mnt/san,/mnt/nfs --hosts node[1-3] --bsize 4k,64k --duration 20\n"
       "  plimsoll ab plan.yaml --vary sync=dsync,fdatasync --fail-if-slower 10%\n"
+      "  plimsoll ab --dir /mnt/mqlog --control /var/tmp --hosts node[1-3] --require p99:10ms\n"
       "  plimsoll ab plan.yaml plan.yaml --names 64k,1m --between './remount {side}' --allow-commands\n"
       "  plimsoll ab plan.yaml --names near,far --toggle 2s --between './delay {side}' --allow-commands");
   command->callback(

@@ -12,10 +12,14 @@
 #include "common/files.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
+#include "common/text.h"
+#include "controller/analysis/judge.h"
 #include "controller/cli/compare_command.h"
 #include "controller/compare/compare.h"
+#include "controller/fleet/exit_code.h"
 #include "controller/journal/sha256.h"
 #include "controller/render/json.h"
+#include "controller/render/text.h"
 #include "controller/report/scopes.h"
 
 namespace plimsoll {
@@ -132,6 +136,35 @@ absl::StatusOr<AbText> ReadRecordOf(const std::string& directory) {
 
 }  // namespace
 
+std::string TroubleOf(const v1::Report& report) {
+  if (report.run().state() != v1::RUN_STATE_COMPLETE) {
+    return report.run().state_reason().empty() ? "it was cut short" : report.run().state_reason();
+  }
+  for (const v1::HostReport& host : report.hosts()) {
+    if (host.has_lost()) return absl::StrCat("host ", host.label(), " was lost");
+  }
+  return "";
+}
+
+void StorageVerdict::Take(const v1::Report& report) {
+  const int code = ExitCode(report);
+  const int failed = static_cast<int>(Exit::kFailed);
+  const bool worse = code_ == static_cast<int>(Exit::kOk) ? code != code_ : code_ != failed && code == failed;
+  if (!text_.empty() && !worse) return;
+  code_ = code;
+  text_ = VerdictText(report.verdict());
+}
+
+std::string StorageVerdict::Text(const std::string& side) const {
+  return text_.empty() ? "" : absl::StrCat(SanitizeForTerminal(absl::StrCat(side, ": ", text_)), "\n\n");
+}
+
+int StorageVerdict::With(int code) const {
+  if (code == static_cast<int>(Exit::kOk)) return code_;
+  const bool undecided = code == static_cast<int>(Exit::kInconclusive);
+  return undecided && code_ == static_cast<int>(Exit::kFailed) ? code_ : code;
+}
+
 v1::PairedDesign DesignOf(const AbRecord& record) {
   v1::PairedDesign design;
   design.set_planned_rounds(record.planned_rounds);
@@ -188,6 +221,7 @@ std::string WriteAbRecord(const AbRecord& record) {
     json.Key("gate").String(record.judged->gate);
     json.Key("times").String(record.judged->times);
   }
+  if (record.control) json.Key("control").Bool(true);
   json.Key("rounds").BeginArray();
   for (const AbRound& round : record.rounds) {
     json.BeginObject();
@@ -227,6 +261,7 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
       record.judged = {document.at("fail_if_slower").get<std::string>(), document.at("gate").get<std::string>(),
                        document.at("times").get<std::string>()};
     }
+    record.control = document.value("control", false);
     for (const nlohmann::json& round : document.at("rounds")) {
       record.rounds.push_back({round.at("order").get<std::string>(), ReadPart("a", round), ReadPart("b", round)});
     }

@@ -46,6 +46,8 @@ struct AbRecord {
   std::string min_effect;
   // Absent in records of a version that did not record it.
   std::optional<AbJudged> judged;
+  // The second side is a control of the first (--control).
+  bool control = false;
   // The complete ones, in their order.
   std::vector<AbRound> rounds;
   // Why there are no more; "" while they are being measured.
@@ -60,6 +62,23 @@ std::vector<RunInput> PartInputs(const std::vector<AbPart>& parts, const std::st
 
 // Whether the report has all steps of the part, each to its end.
 bool IsWhole(const AbPart& part, const v1::Report& report);
+
+// Why a run is not a complete measurement of its side; "" where it is.
+std::string TroubleOf(const v1::Report& report);
+
+// The verdict on the storage whose control is the other side: the worst of its runs.
+class StorageVerdict {
+ public:
+  void Take(const v1::Report& report);
+  // "storage: PASS" and an empty line; "" where there is none.
+  std::string Text(const std::string& side) const;
+  // The exit code of the command whose comparison alone has `code`.
+  int With(int code) const;
+
+ private:
+  std::string text_;
+  int code_ = 0;
+};
 
 // How the rounds were made: what a comparison of them needs to know (CompareSettings::paired).
 v1::PairedDesign DesignOf(const AbRecord& record);

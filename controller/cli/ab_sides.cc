@@ -88,6 +88,9 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
   if (flags.between.empty()) {
     return absl::InvalidArgumentError("--toggle needs --between: the command makes the difference between the sides");
   }
+  if (!flags.control.empty()) {
+    return absl::InvalidArgumentError("--toggle measures one directory: leave out --control");
+  }
   if (flags.anew) return absl::InvalidArgumentError("--toggle keeps the files in place: leave out --anew");
   absl::StatusOr<v1::TestPlan> loaded =
       LoadRunPlan(flags.plans.empty() ? "" : flags.plans[0], RunKind::kRun, [&](v1::TestPlan& plan) -> absl::Status {
@@ -104,6 +107,48 @@ absl::StatusOr<v1::TestPlan> LoadToggled(const AbFlags& flags) {
   // Where it came from.
   return absl::Status(loaded.status().code(),
                       absl::StrReplaceAll(loaded.status().message(), {{"--duration (duration)", "--toggle"}}));
+}
+
+// The plan and its control, which writes in another directory, and is judged by no criteria.
+absl::Status LoadControlled(const AbFlags& flags, std::vector<AbSide>& sides) {
+  if (flags.plans.size() > 1 || !flags.vary.empty()) {
+    return absl::InvalidArgumentError(
+        "--control takes one plan, or none, and no --vary: the directory is what differs");
+  }
+  const std::string file = flags.plans.empty() ? "" : flags.plans[0];
+  const auto load = [&](const std::string& directory) {
+    return LoadRunPlan(file, RunKind::kRun, [&](v1::TestPlan& plan) -> absl::Status {
+      PLIMSOLL_RETURN_IF_ERROR(flags.plan->ApplyTo(plan));
+      if (directory.empty()) return absl::OkStatus();
+      plan.mutable_workload()->set_dir(directory);
+      plan.clear_criteria();
+      // Those that hosts have of their own are of the storage.
+      for (v1::HostSpec& host : *plan.mutable_hosts()) {
+        if (host.has_workload()) host.mutable_workload()->clear_dir();
+      }
+      return absl::OkStatus();
+    });
+  };
+  sides[0].name = "storage";
+  PLIMSOLL_ASSIGN_OR_RETURN(sides[0].plan, load(""));
+  if (UsesFiles(sides[0].plan.workload())) {
+    return absl::InvalidArgumentError("--control takes no --files: it measures logs in another directory; use --vary");
+  }
+  sides[1].name = "control";
+  absl::StatusOr<v1::TestPlan> control = load(flags.control);
+  if (!control.ok()) {
+    return absl::Status(control.status().code(),
+                        absl::StrReplaceAll(control.status().message(), {{"--dir (workload.dir)", "--control"},
+                                                                         {"another --dir", "another --control"},
+                                                                         {"--dir:", "--control:"}}));
+  }
+  sides[1].plan = *std::move(control);
+  for (int host = 0; host < std::max(1, sides[0].plan.hosts_size()); ++host) {
+    if (EffectiveWorkload(sides[0].plan, host).dir() != EffectiveWorkload(sides[1].plan, host).dir()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--control: ", flags.control, " is the directory under test: name one on other storage"));
+  }
+  return absl::OkStatus();
 }
 
 // A problem of the plan in that file: names the file in each line that does not begin with it.
@@ -172,6 +217,9 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
   if (!flags.toggle.empty()) {
     PLIMSOLL_ASSIGN_OR_RETURN(sides[0].plan, LoadToggled(flags));
     sides[1].plan = sides[0].plan;
+  } else if (!flags.control.empty()) {
+    PLIMSOLL_RETURN_IF_ERROR(LoadControlled(flags, sides));
+    differs.insert("dir");
   } else if (!flags.vary.empty()) {
     if (flags.plans.size() > 1) return absl::InvalidArgumentError("--vary takes one plan, or none; two were given");
     PLIMSOLL_ASSIGN_OR_RETURN(const Vary vary, ParseVary(flags.vary));

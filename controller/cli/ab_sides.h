@@ -26,6 +26,7 @@ struct AbFlags {
   std::vector<std::string> plans;
   std::unique_ptr<PlanFlags> plan;
   std::string vary;
+  std::string control;
   uint32_t rounds = 8;
   std::optional<uint64_t> order_seed;
   std::string stop_on = "iops,avg,p50,p99";
@@ -47,8 +48,8 @@ struct AbSide {
   v1::TestPlan plan;
 };
 
-// The two sides with their plans, checked: those of two plan files, of one with --vary, or of one with --toggle.
-// `differs` gets the option that varies. The errors of reading them, or the plans' problems, a line each.
+// The two sides with their plans, checked: those of two plan files, of one with --vary, with --control or with
+// --toggle. `differs` gets the option that varies. The errors of reading them, or the plans' problems, a line each.
 absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDifferences& differs);
 
 // FAILED_PRECONDITION where the plans alone make the sides impossible to compare, or to judge where something is gated,

@@ -226,6 +226,7 @@ absl::StatusOr<std::vector<SideInput>> LoadSides(CompareCommandFlags& flags, con
   if (flags.results.size() == 1 && IsAbDirectory(flags.results[0])) {
     PLIMSOLL_ASSIGN_OR_RETURN(AbResults ab, LoadAbDirectory(flags.results[0]));
     settings.paired = DesignOf(ab.record);
+    settings.control = ab.record.control;
     seal_warning = SealWarning(ab.record);
     settings.differs.insert(ab.record.differs.begin(), ab.record.differs.end());
     if (command.count("--min-effect") == 0) {

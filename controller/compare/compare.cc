@@ -11,6 +11,7 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/compare/compare_words.h"
+#include "controller/compare/control.h"
 #include "controller/render/json.h"
 #include "controller/report/main_operation.h"
 #include "controller/report/playback.h"
@@ -107,6 +108,7 @@ class Comparer {
     }
     for (const v1::ComparedDifference& difference : SideDifferences(sides_))
       *comparison_.add_differences() = difference;
+    if (settings_.control) AddControl();
     for (const uint64_t size : CommonBlockSizes(sides_)) AddBlockSize(size);
     Judge();
     for (const std::string& sentence : MethodInWords(comparison_)) comparison_.add_method(sentence);
@@ -128,6 +130,12 @@ class Comparer {
   }
 
  private:
+  void AddControl() {
+    *comparison_.mutable_control() = CompareControl(sides_);
+    const std::string doubt = ControlDoubt(sides_);
+    if (!doubt.empty()) comparison_.add_warnings(doubt);
+  }
+
   void AddOptions() {
     comparison_.set_format(1);
     comparison_.set_version(kVersion);

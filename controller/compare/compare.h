@@ -31,6 +31,8 @@ struct CompareSettings {
   // Runs were measured in pairs: the n-th of both sides form a round (two sides, see PairUp). complete_rounds is set by
   // Compare, and the looks where there are none: a single one after all runs.
   std::optional<v1::PairedDesign> paired;
+  // The second of two sides is a control of the first (control.h).
+  bool control = false;
   // Repetitions of the bootstrap at least: a p-value is a multiple of 1 / (replicates + 1), so that there are more
   // where there are many tests (kMostReplicates). Fewer are for simulations.
   size_t replicates = 9'999;

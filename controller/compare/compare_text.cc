@@ -219,6 +219,34 @@ void AddPair(const v1::Comparison& comparison, const Quantity& quantity, int ind
   AddWrapped("  In words", 12, pair.summary(), lines);
 }
 
+// Storage and control by host, at one block size, and what they show together.
+void AddControl(const v1::Comparison& comparison, uint64_t block_size_bytes, Lines& lines) {
+  TextTable table({"host", "side", "mean", "p99", "max"}, /*left=*/2, {0, 1});
+  const auto& hosts = comparison.control().hosts();
+  const bool short_times = std::ranges::any_of(hosts, [&](const v1::ControlledHost& host) {
+    return host.block_size_bytes() == block_size_bytes &&
+           std::min(host.first_avg_ns(), host.second_avg_ns()) < kMicrosecondsBelowNs;
+  });
+  const int64_t unit_ns = short_times ? kNsPerUs : kNsPerMs;
+  const auto cell = [unit_ns](double latency_ns) { return FormatLatency(latency_ns, unit_ns); };
+  for (const v1::ControlledHost& host : hosts) {
+    if (host.block_size_bytes() != block_size_bytes) continue;
+    table.AddRow({host.host(), comparison.sides(0).label(), cell(host.first_avg_ns()),
+                  host.has_first_p99_ns() ? cell(host.first_p99_ns()) : kDash,
+                  cell(static_cast<double>(host.first_max_ns()))});
+    table.AddRow({host.host(), comparison.sides(1).label(), cell(host.second_avg_ns()),
+                  host.has_second_p99_ns() ? cell(host.second_p99_ns()) : kDash,
+                  cell(static_cast<double>(host.second_max_ns()))});
+  }
+  const std::string title = absl::StrCat(FormatBlockSize(block_size_bytes), "   by host");
+  const std::string right = absl::StrCat(comparison.response_times() ? "response time" : "latency",
+                                         unit_ns == kNsPerMs ? " in ms" : " in us");
+  const size_t width = std::max(table.Width(), DisplayWidth(title) + 2 + DisplayWidth(right));
+  lines.emplace_back();
+  lines.push_back(title + PadLeft(right, width - DisplayWidth(title)));
+  AppendLines(table.Lines(), lines);
+}
+
 void AddSentences(const std::string& heading, const google::protobuf::RepeatedPtrField<std::string>& sentences,
                   Lines& lines) {
   for (int i = 0; i < sentences.size(); ++i) AddWrapped(i == 0 ? heading : "", 10, sentences[i], lines);
@@ -230,6 +258,7 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
   Lines lines;
   AddWrapped("Answer", 10, comparison.headline(), lines);
   if (!comparison.gate_summary().empty()) AddWrapped("Gate", 10, comparison.gate_summary(), lines);
+  AddSentences("Control", comparison.control().summary(), lines);
   lines.emplace_back();
   lines.push_back(absl::StrCat("Plimsoll ", SanitizeForTerminal(comparison.version()), "   comparison"));
   if (comparison.has_paired()) {
@@ -248,6 +277,7 @@ std::string RenderCompareText(const v1::Comparison& comparison) {
         AddPair(comparison, quantity, i, lines);
       }
     }
+    if (comparison.has_control()) AddControl(comparison, block_size.block_size_bytes(), lines);
   }
   lines.emplace_back();
   AddSentences("Method", comparison.method(), lines);

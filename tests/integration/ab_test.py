@@ -115,6 +115,32 @@ class Ab(harness.PlimsollTest):
         again = self.plimsoll("compare", self.out, "--json", "--fail-if-slower", "20%", "--gate", FIGURES, code=result.code)
         self.assertEqual(json.loads(again.out), comparison)
 
+    def test_a_control_in_the_same_rounds_shows_where_the_storage_is_slow(self):
+        filesystem = faultfs.mounted(self)
+        storage = filesystem.mountpoint / "storage"
+        storage.mkdir()
+        filesystem.fault("write *plimsoll-*.LOG delay_ms=20")
+        result = self.ab("--dir", storage, "--control", self.dir / "b", "--rounds", "6", "--duration", "500ms", "--direct", "off",
+                         "--require", harness.FAILS, vary="none", code=(1, 3), wrap=harness.ahead())
+        self.assertRegex(result.out.splitlines()[0], r"storage: (FAIL|INCONCLUSIVE)")
+        verdicts = {side: json.loads((self.out / side / "report.json").read_text())["verdict"]["outcome"] for side in "ab"}
+        self.assertEqual({"fail": 1, "inconclusive": 3}[verdicts["a"]], result.code, result)
+        self.assertNotIn(verdicts["b"], ("pass", "fail"), "the control is judged by nothing")
+        said = " ".join(result.out.split())
+        self.assertRegex(said, r"Control The same plan in turns: storage from \S+ \S+ UTC to \S+ \S+ UTC, control from")
+        self.assertRegex(said, r"4 KiB: (p99|the mean) of storage is on \S+ [\d.]+ times that of control\.")
+        comparison = self.comparison()
+        (host,) = comparison["control"]["hosts"]
+        self.assertGreater(host["first_avg_ns"], 2 * host["second_avg_ns"])
+        self.assertEqual([side["label"] for side in comparison["sides"]], ["storage", "control"])
+        again = self.plimsoll("compare", self.out, "--json")
+        self.assertEqual(json.loads(again.out), comparison)
+
+    def test_a_control_has_a_directory_of_its_own(self):
+        for directory, pattern in ((self.dir / "a", r"--control: \S+/a is the directory under test: name one on other storage"),
+                                   (self.dir / "none", r"--control: \S+/none does not exist; create it or pass another --control")):
+            self.assertRegex(self.ab("--dir", self.dir / "a", "--control", directory, vary="none", code=2).err, pattern)
+
     def test_equal_sides_are_not_distinguished(self):
         result = self.ab("--anew", "--rounds", "6", "--min-effect", "50%", "--duration", "800ms",
                          vary=self.delayed(a=4, b=4))

@@ -54,6 +54,38 @@ TEST(AbRecord, RecordsWhatTheComparisonTests) {
   EXPECT_EQ(read->judged->times, "service");
 }
 
+TEST(AbRecord, SaysThatASideIsAControlWhereItIs) {
+  AbRecord record = Sample();
+  EXPECT_THAT(WriteAbRecord(record), Not(HasSubstr("control")));
+  EXPECT_FALSE(ReadAbRecord(WriteAbRecord(record))->control);
+  record.control = true;
+  EXPECT_TRUE(ReadAbRecord(WriteAbRecord(record))->control);
+}
+
+TEST(StorageVerdict, IsTheWorstOfItsRunsAndTheExitCode) {
+  const auto report = [](v1::Outcome outcome) {
+    v1::Report made;
+    made.mutable_run()->set_state(v1::RUN_STATE_COMPLETE);
+    made.mutable_verdict()->set_outcome(outcome);
+    return made;
+  };
+  StorageVerdict verdict;
+  EXPECT_EQ(verdict.Text("storage"), "");
+  EXPECT_EQ(verdict.With(3), 3);
+  verdict.Take(report(v1::OUTCOME_PASS));
+  EXPECT_EQ(verdict.Text("storage"), "storage: PASS\n\n");
+  EXPECT_EQ(verdict.With(0), 0);
+  verdict.Take(report(v1::OUTCOME_INCONCLUSIVE));
+  EXPECT_EQ(verdict.With(0), 3);
+  verdict.Take(report(v1::OUTCOME_FAIL));
+  verdict.Take(report(v1::OUTCOME_PASS));
+  verdict.Take(report(v1::OUTCOME_INCONCLUSIVE));
+  EXPECT_EQ(verdict.Text("storage"), "storage: FAIL\n\n");
+  EXPECT_EQ(verdict.With(0), 1);
+  EXPECT_EQ(verdict.With(3), 1);
+  EXPECT_EQ(verdict.With(2), 2);
+}
+
 TEST(AbRecord, RecordsWhichStepsOfARunAPartIs) {
   AbRecord record = Sample();
   record.rounds = {{"AB", {"run", 0, 2}, {"run", 2, 2}}, {"BA", {"run", 6, 2}, {"run", 4, 2}}};
