@@ -51,6 +51,7 @@ absl::StatusOr<CompareSettings> SettingsOf(const AbRecord& record, const v1::Com
   }
   settings.differs.insert(record.differs.begin(), record.differs.end());
   settings.paired = DesignOf(record);
+  settings.control = record.control;
   return settings;
 }
 

@@ -59,7 +59,8 @@ inline constexpr RunKindFacts kRunKinds[] = {
      ", which has no steps; it compares the directories of its own run (--vary dir=A,B)",
      ", which writes no log: there are no writes to export; `plimsoll report` shows its figures"},
     {RunKind::kDisturb, "disturb", "run", "disturbed run", "a run with disturbances",
-     ", whose commands changed what the storage did meanwhile; compare runs (`plimsoll run`) without `disturb`"},
+     ", whose commands changed what the storage did meanwhile; compare runs (`plimsoll run`) without `disturb`",
+     nullptr, true},
     {},
 };
 
