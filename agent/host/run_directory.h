@@ -60,8 +60,8 @@ class RunDirectory {
   absl::StatusOr<UniqueFd> CreateFile(const std::string& relative, int flags);
 
   // Opens `relative`, which CreateFile made, once more, by its name and with `flags`, which create nothing. NOT_FOUND
-  // where it is gone, FAILED_PRECONDITION where another file has its name; else as CreateFile. Any thread, but not while
-  // files are removed.
+  // where it is gone, FAILED_PRECONDITION where another file has its name; else as CreateFile. Any thread, but not
+  // while files are removed.
   absl::StatusOr<UniqueFd> OpenFile(const std::string& relative, int flags) const;
 
   // A process of the agent may make `relative`, rename it, or put it over a file of CreateFile's: Remove takes it away
