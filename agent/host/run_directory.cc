@@ -220,7 +220,7 @@ absl::StatusOr<UniqueFd> RunDirectory::OpenFile(const std::string& relative, int
     const MutexLock lock(mutex_);
     if (const auto found = files_.find(relative); found != files_.end()) made = found->second;
   }
-  if (!made.has_value()) return absl::NotFoundError(absl::StrCat(path, " is no file that this run made"));
+  if (!made.has_value()) return absl::NotFoundError(absl::StrCat(path, " is not a file that this run made"));
   const size_t slash = relative.rfind('/');
   const std::string name = slash == std::string::npos ? relative : relative.substr(slash + 1);
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd way,

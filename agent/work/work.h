@@ -70,7 +70,7 @@ class Work {
   // thread.
   virtual void Abandon(const std::string& reason) { Stop(reason); }
 
-  // What it does, in a word: "ready", "armed", "running", "draining". Any thread.
+  // What it does, in a word or two: "ready", "armed", "running", "draining", "reading back". Any thread.
   virtual std::string State() const { return "ready"; }
 
   // Calls to the storage in flight for at least `min_age_ns`, those that fill extents too. Any thread.

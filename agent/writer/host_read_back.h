@@ -39,8 +39,8 @@ class HostReadBack {
   // INVALID_ARGUMENT where the step is not the last one that ran, FAILED_PRECONDITION where none ran, or where the
   // numbers of the writes do not say what the log holds.
   absl::StatusOr<std::vector<WrittenLog>> Begin(uint32_t step);
-  // Reads them, in turn. Blocks; writes nothing. Ends with an error in its result after Stop, and once the
-  // lease has run out.
+  // Reads them in turn. Blocks; writes nothing. Ends with an error in its result after Stop, and once the lease has run
+  // out.
   v1::ReadBackDone Run(uint32_t step, const std::vector<WrittenLog>& logs);
   void Stop(const std::string& reason);
 

@@ -28,7 +28,7 @@ struct HeldPage {
     kUnstamped,
   };
   Kind kind = Kind::kUnstamped;
-  // Of all but kBefore, kZeros and kUnstamped.
+  // As it was read; empty where there is none.
   PageStamp stamp;
 };
 
@@ -61,9 +61,8 @@ class LogCheck {
     // Number of the last acknowledged write; 0: the step has written nothing there.
     uint64_t sequence = 0;
     bool is_open = false;
-    // Pages that carry a stamp, and those of them that are as expected, of this writer, and what was there before.
+    // Pages with room for a stamp, and those of them that hold something of this writer, and what was there before.
     uint64_t pages = 0;
-    uint64_t expected_pages = 0;
     uint64_t own_pages = 0;
     uint64_t before_pages = 0;
     // Pages that belong to the write of the first one.
@@ -93,7 +92,7 @@ class LogCheck {
   // Whether all bytes of these that are known are what was there before the step.
   bool IsBefore(uint64_t within, std::span<const std::byte> bytes, const BlockPlace& at);
   bool IsOwn(const PageStamp& stamp) const;
-  // Whether the run has begun no write with such a stamp, nor has one before it.
+  // Whether neither the run nor one before it has begun a write with such a stamp.
   bool NeverWritten(const PageStamp& stamp) const;
   std::string NameOf(uint32_t epoch, uint64_t sequence) const;
   // What a page with this number in its block holds, in words.
@@ -206,9 +205,7 @@ void LogCheck::TakePage(uint64_t page, std::span<const std::byte> bytes, Block& 
     return;
   }
   if (block.pages++ == 0) block.first = held;
-  if (held.kind == Kind::kExpected) {
-    ++block.expected_pages;
-  } else if (!block.wrong) {
+  if (held.kind != Kind::kExpected && !block.wrong) {
     block.wrong = held;
     block.wrong_page = page;
   }
@@ -326,7 +323,8 @@ std::string LogCheck::TextOf(const HeldPage& page, uint64_t number) const {
       return absl::StrCat("the stamp of ", NameOf(stamp.epoch, stamp.sequence), " over other bytes");
     case Kind::kForeign:
       if (stamp.run_token != log_.identity.run_token) return "a page of another run";
-      return absl::StrCat("a page of qm", stamp.qm, " of host ", stamp.host_index);
+      return absl::StrCat("a page of qm", stamp.qm,
+                          stamp.host_index == log_.identity.host_index ? "" : " of another host");
     case Kind::kZeros:
       return "zeros";
     default:

@@ -261,6 +261,13 @@ v1::ControllerMessage PrepareMessage() {
   return message;
 }
 
+v1::ControllerMessage ReadBack(uint32_t step) {
+  v1::ControllerMessage message;
+  message.mutable_command()->set_id(step + 1);
+  message.mutable_command()->mutable_read_back()->set_step(step);
+  return message;
+}
+
 v1::ControllerMessage Arm(uint32_t step) {
   v1::ControllerMessage message;
   message.mutable_arm()->set_step(step);
@@ -415,6 +422,7 @@ void MakeSessions() {
   const auto keep = [&target](const std::string& name, const std::vector<v1::ControllerMessage>& messages,
                               uint8_t route = 1) { Keep(target, name, WriteItems(Items(messages, route))); };
   keep("two_steps", {prepare, Arm(0), beat, Arm(1), release});
+  keep("read_back", {prepare, Arm(0), ReadBack(0), Arm(1), ReadBack(0), ReadBack(1), release});
   keep("kept", {prepare, Arm(0), keep_files});
   keep("stopped", {prepare, Arm(0), stop, Arm(1), beat, release}, 0);
   keep("rushed", {prepare, beat, Arm(0), Arm(1), stop_trace, stop, release, beat}, 0);

@@ -167,7 +167,12 @@ class Listener {
   // Call it before the first plan is sent: the step's commits, which count in no trace.
   void Expect(const v1::LogStep& step) { commit_operation_ = CommitOperationOf(step); }
   // Call it before a command is sent: it allows one answer.
-  void Expect(const v1::Command& command) { ++commands_[command.id()]; }
+  void Expect(const v1::Command& command) {
+    ++commands_[command.id()];
+    if (!command.has_read_back()) return;
+    ++read_back_orders_;
+    read_back_ids_.insert(command.id());
+  }
 
   void Receive(const v1::AgentMessage& message) {
     switch (message.message_case()) {
@@ -211,8 +216,8 @@ class Listener {
         released_ = true;
         return;
       case v1::AgentMessage::kAlive: {
-        static const std::set<std::string> states = {"idle",    "preparing", "ready",      "armed",
-                                                     "running", "draining",  "cleaning up"};
+        static const std::set<std::string> states = {"idle",    "preparing", "ready",        "armed",
+                                                     "running", "draining",  "reading back", "cleaning up"};
         Require(states.contains(message.alive().state()), "no state", [&] { return message.alive().state(); });
         return;
       }
@@ -221,8 +226,15 @@ class Listener {
         Require(commands_[done.id()] > 0, "an answer to no command", [&] { return done.DebugString(); });
         --commands_[done.id()];
         Require(done.code() == 0 || !done.message().empty(), "a refusal without a reason");
+        if (done.code() != 0 && read_back_ids_.contains(done.id())) ++read_back_answers_;
         return;
       }
+      case v1::AgentMessage::kReadBack:
+        Require(prepared_ && !released_, "read back, but not prepared");
+        Require(++read_backs_ <= read_back_orders_, "read back without an order");
+        ++read_back_answers_;
+        ReceiveReadBack(message.read_back());
+        return;
       case v1::AgentMessage::kHa:
       case v1::AgentMessage::kCheckAnswer:
       case v1::AgentMessage::kRestart:
@@ -239,6 +251,8 @@ class Listener {
 
   bool prepared() const { return prepared_; }
   int answers() const { return answers_; }
+  // Every order to read back has its result, or was refused.
+  bool has_read_back() const { return read_back_answers_ >= read_back_orders_; }
   // No step is armed whose end was not reported.
   bool at_rest() const { return !pending_; }
 
@@ -275,11 +289,23 @@ class Listener {
     frames_.clear();
   }
 
+  static void ReceiveReadBack(const v1::ReadBackDone& done) {
+    Require(done.error().empty() || done.writers().empty(), "read back in part");
+    for (const v1::WriterReadBack& writer : done.writers()) {
+      Require(writer.lost() + writer.torn() + writer.foreign() + writer.altered() + writer.unreadable() == 0,
+              "a log that does not hold what was written", [&] { return done.DebugString(); });
+    }
+  }
+
   std::optional<uint32_t> commit_operation_;
   bool prepared_ = false;
   bool released_ = false;
   uint64_t done_bytes_ = 0;
   std::map<uint64_t, int> commands_;  // Those without an answer, by their id.
+  int read_back_orders_ = 0;
+  std::set<uint64_t> read_back_ids_;
+  int read_backs_ = 0;
+  int read_back_answers_ = 0;
   int answers_ = 0;
   int armed_ = 0;
   bool pending_ = false;
@@ -340,6 +366,7 @@ class Talk {
     const bool prepare = message.has_prepare();
     const bool fill = message.has_fill();
     const bool arm = message.has_arm();
+    const bool read_back = message.command().has_read_back();
     if (prepare && !had_prepare_) {
       had_prepare_ = true;
       const v1::LogWork& work = message.prepare().plan().log();
@@ -356,6 +383,7 @@ class Talk {
     if (fills) Await([this] { return listener_.prepared(); });
     if (arm) Await([this] { return listener_.answers() >= arms_; });
     if (arm && started_soon_ == arms_) Await([this] { return listener_.at_rest(); });
+    if (read_back) Await([this] { return listener_.has_read_back(); });
   }
 
   // Ends the session where it goes on, and checks what it left.

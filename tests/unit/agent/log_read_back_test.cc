@@ -189,7 +189,7 @@ TEST_F(LogReadBackTest, TornAndForeignBlocksAreFoundWithTheirPlaces) {
   EXPECT_EQ(writer.findings(0).text(), "torn: page 2 of 2 holds what preparing wrote");
   EXPECT_EQ(writer.findings(1).path(), ExtentPath(1, 1));
   EXPECT_EQ(writer.findings(1).offset_bytes(), 8192U);
-  EXPECT_EQ(writer.findings(1).text(), "foreign: page 1 of 2 holds a page of qm2 of host 3");
+  EXPECT_EQ(writer.findings(1).text(), "foreign: page 1 of 2 holds a page of qm2");
 }
 
 TEST_F(LogReadBackTest, WhatIsCutOffOrGoneIsUnreadable) {
@@ -209,6 +209,23 @@ TEST_F(LogReadBackTest, WhatIsCutOffOrGoneIsUnreadable) {
   ASSERT_THAT(done.writers(1).findings(), SizeIs(1));
   EXPECT_EQ(done.writers(1).findings(0).path(), ExtentPath(2, 0));
   EXPECT_THAT(done.writers(1).findings(0).text(), HasSubstr("No such file or directory (2)"));
+}
+
+TEST_F(LogReadBackTest, DropsItsCacheWhereTheFileSystemTakesNoDirectReads) {
+  if (!MountOverRoot("ramfs", "")) GTEST_SKIP() << "needs the right to mount";
+  for (const v1::SyncMode sync : {v1::SYNC_MODE_DSYNC, v1::SYNC_MODE_NONE}) {
+    workload().set_sync(sync);
+    CreateAndPrepare();
+    sink_.Clear();
+    RunUntil(20);
+    const v1::ReadBackDone done = ReadBack();
+    ExpectNoFaults(done);
+    for (const v1::WriterReadBack& writer : done.writers()) {
+      EXPECT_FALSE(writer.direct());
+      // What nothing has synchronized stays in the cache.
+      EXPECT_EQ(writer.dropped_cache(), sync == v1::SYNC_MODE_DSYNC);
+    }
+  }
 }
 
 TEST_F(LogReadBackTest, TheBlockOfAWriteThatFailedMayHoldAnything) {
