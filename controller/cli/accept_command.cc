@@ -571,6 +571,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
            "Results of plimsoll watch --profile: whether the drills need locks on the extents");
   command->add_flag("--allow-commands", flags->allow_commands, "Run the drills' fault commands on this machine");
   AddAccessFlags(*command, flags->access);
+  flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")
       ->excludes("--junit");
   command->footer(

@@ -70,6 +70,7 @@ v1::HostJoined Host::Joined(const v1::HostPlan& plan) const {
   if (description.ok()) *joined.mutable_description() = *description;
   *joined.mutable_plan() = plan;
   joined.set_launch(launch);
+  joined.mutable_launch_words()->Assign(launch_words.begin(), launch_words.end());
   return joined;
 }
 
