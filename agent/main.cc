@@ -38,6 +38,7 @@
 #include "agent/host/sandbox.h"
 #include "agent/host/storage_stack.h"
 #include "agent/host/target_files.h"
+#include "agent/idle.h"
 #include "agent/restart/restart_work.h"
 #include "agent/server/agent_server.h"
 #include "agent/server/stdio_channel.h"
@@ -50,6 +51,7 @@
 #include "common/posix.h"
 #include "common/protocol.h"
 #include "common/text.h"
+#include "common/this_program.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -66,6 +68,7 @@ constexpr char kExitWithStdin[] = "--exit-with-stdin";
 constexpr char kStdio[] = "--stdio";
 constexpr char kSessionWait[] = "--session-wait";
 constexpr char kUnixScheme[] = "unix:";
+constexpr char kIdleOption[] = "--idle";
 // For the last bytes to a controller that may be out of reach.
 constexpr int64_t kFinishLimitNs = 2 * kNsPerSecond;
 
@@ -238,6 +241,8 @@ int Serve(const AgentFlags& flags, const ServerSetup& setup, const v1::AgentLimi
       spdlog::warn("removed leftovers of a previous agent: {}", path);
   }
 
+  // Read now, so that no session waits for it.
+  ThisProgramSha256();
   const SystemClock clock;
   const std::string instance_id = RandomId();
   AgentService::Options options;
@@ -311,9 +316,10 @@ int Main(int argc, char** argv) {
   app.footer("Example:\n  plimsoll-agent --root /mnt/mqlog --listen 127.0.0.1:7461");
   AgentFlags flags;
   app.set_version_flag("--version", absl::StrCat("plimsoll-agent ", kVersion));
-  app.add_option("--root", flags.roots, "Directory below which the agent may write; repeat for several")
-      ->required()
-      ->type_name("DIR");
+  CLI::Option* root =
+      app.add_option("--root", flags.roots, "Directory below which the agent may write; repeat for several")
+          ->required()
+          ->type_name("DIR");
   app.add_option("--listen", flags.server.listen, "Address to listen on: HOST:PORT, [V6]:PORT or unix:PATH")
       ->capture_default_str()
       ->type_name("ADDRESS");
@@ -372,6 +378,11 @@ int Main(int argc, char** argv) {
                  "With --exit-with-stdin or --stdio: also exit after this long without a session")
       ->capture_default_str()
       ->type_name("TIME");
+  bool idle = false;
+  app.add_flag(
+      kIdleOption, idle,
+      "Write nothing and listen nowhere: wait for SIGTERM, as the first process of a container in which agents "
+      "are started later; alone");
   app.add_flag("--child", flags.child, "End with the process at standard input, after the session")->group("");
   // Not an option for users: how the build makes manual pages and completion.
   if (argc == 3 && std::string(argv[1]) == kManualOption) {
@@ -384,6 +395,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(std::string(words.status().message())).c_str());
     return kExitWrongInput;
   }
+  if (std::find(words->begin(), words->end(), kIdleOption) != words->end()) root->required(false);
   try {
     // The parser takes its arguments from the back.
     app.parse(std::vector<std::string>(words->rbegin(), words->rend()));
@@ -391,6 +403,14 @@ int Main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "plimsoll-agent: %s\n", SanitizeForTerminal(CommandLineError(app, error)).c_str());
     return kExitWrongInput;
+  }
+  if (idle) {
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->count() == 0 || option->get_name() == kIdleOption) continue;
+      std::fprintf(stderr, "plimsoll-agent: --idle goes alone: drop %s\n", option->get_name().c_str());
+      return kExitWrongInput;
+    }
+    return RunIdle();
   }
   for (const auto& [option, text, length_ns] : {std::tuple("--stop-wait", &flags.stop_wait, &flags.stop_wait_ns),
                                                 {kSessionWait, &flags.session_wait, &flags.session_wait_ns}}) {

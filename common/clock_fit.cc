@@ -76,6 +76,9 @@ void ClockFit::Add(const ClockExchange& exchange) {
     local_origin_ns_ = exchange.local_sent_ns;
     remote_origin_ns_ = exchange.remote_received_ns;
   }
+  if (exchange.remote_received_ns < exchange.local_sent_ns || exchange.remote_sent_ns > exchange.local_received_ns) {
+    same_ = false;
+  }
   // The remote side read its clock after the sending and before the return: that bounds the offset from both sides.
   Kept node;
   node.sent_ns = exchange.local_sent_ns - local_origin_ns_;
@@ -234,6 +237,7 @@ ClockFit::Bounds ClockFit::Hull(const Section& section) const {
 
 ClockOffset ClockFit::OffsetAtLocal(int64_t local_ns) const {
   if (kept_.empty()) return {0, INT64_MAX};
+  if (same()) return {0, 0};
   const int64_t moment_ns = Away(local_ns, local_origin_ns_);
   const Bounds bounds = Hull({moment_ns, moment_ns, SectionOf(moment_ns)});
   const int64_t offset_ns = std::clamp(Estimate(moment_ns), bounds.low_ns, bounds.high_ns);
@@ -242,7 +246,7 @@ ClockOffset ClockFit::OffsetAtLocal(int64_t local_ns) const {
 }
 
 int64_t ClockFit::ToRemote(int64_t local_ns) const {
-  if (kept_.empty()) return local_ns;
+  if (kept_.empty() || same()) return local_ns;
   const int64_t moment_ns = Away(local_ns, local_origin_ns_);
   return moment_ns + OffsetAtLocal(local_ns).offset_ns + local_origin_ns_;
 }
@@ -301,6 +305,7 @@ ClockFit::Section ClockFit::Narrow(Section section, int64_t remote_ns) const {
 
 MappedMoment ClockFit::ToLocal(int64_t remote_ns) const {
   if (kept_.empty()) return {remote_ns, INT64_MAX};
+  if (same()) return {remote_ns, 0};
   const int64_t moment_ns = Away(remote_ns, remote_origin_ns_);
   const int64_t a_ns = Narrow(Earliest(moment_ns), moment_ns).from_ns;
   const int64_t b_ns = Narrow(Latest(moment_ns), moment_ns).to_ns;
@@ -455,7 +460,7 @@ int64_t ClockFit::UnseenNs(int64_t from_ns, int64_t to_ns) const {
 }
 
 double ClockFit::DriftPpm() const {
-  if (kept_.empty()) return 0;
+  if (kept_.empty() || same()) return 0;
   const auto begin =
       std::ranges::partition_point(kept_, [this](const Kept& node) { return node.segment < kept_.back().segment; });
   const Kept& first = *begin;

@@ -72,6 +72,13 @@ class ClockFit {
   // max_slew_ppm is in [0, 500000]: at most half the rate of the local clock.
   explicit ClockFit(double max_slew_ppm);
 
+  // The remote clock is the local one, read by another process on the same kernel. As long as each exchange allows it
+  // (the remote side read its clock neither before the sending nor after the return), the offset is zero, with no
+  // error; the first exchange that contradicts it ends this for all moments. Takes effect only before the first Add.
+  void AssumeSame() { same_ = kept_.empty(); }
+  // Whether that holds, by at least one exchange.
+  bool same() const { return same_ && !kept_.empty(); }
+
   // Exchanges that contradict themselves (received before sent, a negative round trip), that come out of order, or are
   // more than 18 years from the first one, are ignored and counted.
   void Add(const ClockExchange& exchange);
@@ -169,6 +176,7 @@ class ClockFit {
   int64_t Estimate(int64_t local_ns) const;
 
   int64_t slew_ppb_;
+  bool same_ = false;
   uint64_t ignored_ = 0;
   int64_t min_round_trip_ns_ = 0;
   std::vector<int64_t> steps_;

@@ -146,6 +146,30 @@ std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::st
   return found;
 }
 
+bool IsNfsMountIdle(const std::string& text, const std::string& mount_point) {
+  // Behind "xprt: tcp" and "xprt: rdma" are port, binds, connects, connect time and idle time, then requests sent and
+  // answers received.
+  constexpr size_t kSentAt = 7;
+  bool inside = false;
+  bool idle = false;
+  bool any = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::vector<std::string> fields = Fields(line);
+    if (fields.empty()) continue;
+    if (fields[0] == "device") {
+      inside = OpensNfsMount(fields, mount_point);
+      if (inside) idle = any = false;
+    } else if (inside && fields[0] == "xprt:") {
+      const bool understood = fields.size() > kSentAt + 1 && (fields[1] == "tcp" || fields[1] == "rdma");
+      const bool answered = understood && Field(fields, kSentAt) == Field(fields, kSentAt + 1);
+      idle = answered && (idle || !any);
+      any = true;
+    }
+  }
+  return idle;
+}
+
 std::optional<uint64_t> ParseRunDelayNs(const std::string& text) {
   const std::vector<std::string> fields = absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
   uint64_t delay_ns = 0;

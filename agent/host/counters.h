@@ -28,6 +28,11 @@ std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const st
 // bytes are not listed.
 std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::string& mount_point);
 
+// Whether every request that the connections of the NFS mount on `mount_point` have sent was answered; of several
+// mounted over one another, the uppermost's. False where there is no such NFS mount, where it has no connection whose
+// counters are understood, and where an answer was lost with a connection.
+bool IsNfsMountIdle(const std::string& text, const std::string& mount_point);
+
 // Time that a thread was runnable but waited for a CPU, from its schedstat ("<run ns> <wait ns> <slices>"). Nothing
 // where the text is not understood.
 std::optional<uint64_t> ParseRunDelayNs(const std::string& text);

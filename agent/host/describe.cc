@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -11,17 +10,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/beneath.h"
+#include "agent/host/mount_counters.h"
 #include "agent/host/space.h"
 #include "agent/host/storage_stack.h"
 #include "common/clock.h"
+#include "common/kernel_clock.h"
 #include "common/protocol.h"
-#include "common/units.h"
+#include "common/this_program.h"
+#include "common/time_status.h"
 
 // Since Linux 6.1; older headers lack it.
 #ifndef STATX_DIOALIGN
@@ -153,11 +156,12 @@ void DescribeClock(v1::HostDescription& host) {
   host.set_clock_source(ReadTextLine("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
   host.set_clock_read_ns(ClockPairCostNs());
   host.set_clock_resolution_ns(ClockStepNs());
-  // Reading needs no privilege. Where a container forbids it all the same, the clock counts as not synchronized.
-  timex state{};
-  if (const int result = adjtimex(&state); result >= 0) {
-    host.set_time_synchronized(result != TIME_ERROR && (state.status & STA_UNSYNC) == 0);
-    host.set_time_error_ns(static_cast<uint64_t>(std::max<int64_t>(state.maxerror, 0) * kNsPerUs));
+  // Where a container forbids reading it, the clock counts as not synchronized.
+  if (const std::optional<v1::TimeStatus> status = ReadTimeStatus(); status.has_value()) {
+    host.set_time_synchronized(status->synchronized());
+    host.set_time_error_ns(status->max_error_ns());
+    host.set_time_estimated_error_ns(status->estimated_error_ns());
+    if (status->has_service()) host.set_time_service(status->service());
   }
   host.set_wall_clock_ns(SystemClock().WallNow().value);
 }
@@ -249,10 +253,17 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
                                  const std::function<bool()>& cancelled) {
   v1::HostDescription host;
   host.set_version(kVersion);
+  if (!ThisProgramSha256().empty()) host.set_program_sha256(ThisProgramSha256());
   host.set_protocol_version(kProtocolVersion);
   host.set_instance_id(instance_id);
   host.set_name(name);
-  host.set_boot_id(ReadTextLine("/proc/sys/kernel/random/boot_id"));
+  if (!request.counters_of_mount().empty()) {
+    *host.mutable_mount() = ReadMountCounters(request.counters_of_mount());
+    return host;
+  }
+  const KernelClock clock = ReadKernelClock();
+  host.set_boot_id(clock.boot_id);
+  host.set_time_namespace(clock.time_namespace);
   if (utsname system{}; uname(&system) == 0) {
     host.set_kernel(absl::StrCat(system.sysname, " ", system.release, " ", system.machine));
   }

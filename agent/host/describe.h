@@ -24,8 +24,9 @@ bool IsQueueManagerLog(const std::string& path);
 
 // The host's facts, and those of each directory and file in the request. Fields that the kernel does not report stay
 // empty; `holder` is the caller's to fill. A directory with a target of `files` is described although no run may make
-// anything in it. Takes some microseconds, but hangs with a hung file system: call it on a thread that may hang.
-// Stops early, with less in the answer, once `cancelled` reports that the caller no longer waits.
+// anything in it. A request for the counters of a mount gets these alone. Takes some microseconds, but hangs with a
+// hung file system: call it on a thread that may hang. Stops early, with less in the answer, once `cancelled` reports
+// that the caller no longer waits.
 v1::HostDescription DescribeHost(const std::string& name, const std::string& instance_id, const Sandbox& sandbox,
                                  const TargetFiles& files, const v1::DescribeRequest& request,
                                  const std::function<bool()>& cancelled);

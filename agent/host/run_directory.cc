@@ -52,6 +52,13 @@ absl::Status RemoveEmptyDirectory(int parent_fd, const std::string& name, const 
       absl::StrCat(path, " holds ", what, ", which this run did not make; it is left as it is"));
 }
 
+// OpenRegular opens with O_NONBLOCK, to not wait for leases; reads and writes are blocking, as for any other file.
+absl::Status MakeBlocking(int fd, const std::string& path) {
+  const int now = fcntl(fd, F_GETFL);
+  if (now < 0 || fcntl(fd, F_SETFL, now & ~O_NONBLOCK) != 0) return PosixError("fcntl F_SETFL", path, errno);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(UniqueFd parent_fd, const std::string& parent_path, OwnerMarker owner)
@@ -204,6 +211,27 @@ absl::StatusOr<UniqueFd> RunDirectory::CreateFile(const std::string& relative, i
   const MutexLock lock(mutex_);
   files_[relative] = *id;
   return file;
+}
+
+absl::StatusOr<UniqueFd> RunDirectory::OpenFile(const std::string& relative, int flags) const {
+  const std::string path = absl::StrCat(path_, "/", relative);
+  std::optional<FileId> made;
+  {
+    const MutexLock lock(mutex_);
+    if (const auto found = files_.find(relative); found != files_.end()) made = found->second;
+  }
+  if (!made.has_value()) return absl::NotFoundError(absl::StrCat(path, " is no file that this run made"));
+  const size_t slash = relative.rfind('/');
+  const std::string name = slash == std::string::npos ? relative : relative.substr(slash + 1);
+  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd way,
+                            OpenBeneath(host_fd_.get(), slash == std::string::npos ? "" : relative.substr(0, slash),
+                                        kOpenDirectory, MountRule::kMustStay, path));
+  PLIMSOLL_ASSIGN_OR_RETURN(UniqueFd fd, OpenRegular(way.get(), name, flags, path));
+  if (IdOf(fd.get(), "") != made && !IsOurs(way.get(), name, *made)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not the file that this run made"));
+  }
+  PLIMSOLL_RETURN_IF_ERROR(MakeBlocking(fd.get(), path));
+  return fd;
 }
 
 absl::StatusOr<std::vector<std::string>> RunDirectory::VisibleHosts(const std::vector<std::string>& expected) const {
@@ -464,9 +492,7 @@ absl::StatusOr<UniqueFd> OpenFileOfRun(int directory_fd, const std::string& dire
     case Beginning::kForeign:
       return absl::PermissionDeniedError(absl::StrCat(path, " does not carry the run's token"));
   }
-  // It was opened with O_NONBLOCK, to not wait for leases; reads and writes are blocking, as for any other file.
-  const int now = fcntl(fd.get(), F_GETFL);
-  if (now < 0 || fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK) != 0) return PosixError("fcntl F_SETFL", path, errno);
+  PLIMSOLL_RETURN_IF_ERROR(MakeBlocking(fd.get(), path));
   return fd;
 }
 

@@ -36,7 +36,7 @@ inline constexpr char kQueuesDirectory[] = "queues";
 // RESOLVE_NO_XDEV), so that nothing planted there leads out. The marker `.plimsoll-owner` holds the agent's id and the
 // run's token and is locked as long as this object lives. The directory never exists without it (see
 // agent/host/run_ownership.h). Not thread-safe, but for CreateFile, which may be called by several threads at once for
-// different files.
+// different files, and OpenFile.
 class RunDirectory {
  public:
   // Removes what is left unless Keep was called; what cannot be removed is logged.
@@ -58,6 +58,11 @@ class RunDirectory {
   // a part of it is not a plain name, PERMISSION_DENIED where a link or a mount is in the way, NOT_FOUND where somebody
   // has removed the directory. Errors name the whole path.
   absl::StatusOr<UniqueFd> CreateFile(const std::string& relative, int flags);
+
+  // Opens `relative`, which CreateFile made, once more, by its name and with `flags`, which create nothing. NOT_FOUND
+  // where it is gone, FAILED_PRECONDITION where another file has its name; else as CreateFile. Any thread, but not while
+  // files are removed.
+  absl::StatusOr<UniqueFd> OpenFile(const std::string& relative, int flags) const;
 
   // A process of the agent may make `relative`, rename it, or put it over a file of CreateFile's: Remove takes it away
   // where it is there and is empty or carries the run's token, and does not miss it where it is not.

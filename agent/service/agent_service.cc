@@ -299,6 +299,8 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
       return reactor;
     }
     ++describing_;
+    // A controller that reads counters again and again needs the agent without a session.
+    if (!request->counters_of_mount().empty()) idle_since_ = options_.clock->Now();
     for (const auto& session : Serving()) {
       const bool session_hangs = session->Hangs();
       hangs = hangs || session_hangs;
@@ -319,6 +321,8 @@ grpc::ServerUnaryReactor* AgentService::Describe(grpc::CallbackServerContext* co
     v1::DescribeRequest asked;
     // Who holds the agent and why it hangs must be reported, even if the storage cannot be examined.
     if (!hangs) asked = *request;
+    // Counters are read without touching the storage.
+    asked.set_counters_of_mount(request->counters_of_mount());
     // A search reads thousands of directory entries: one at a time.
     const bool searches = asked.look_for_queue_managers();
     if (searches && !BeginSearch(cancelled)) {

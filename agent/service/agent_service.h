@@ -38,8 +38,8 @@ class AgentService final : public v1::Agent::CallbackService {
   // The controller is gone for good: as Shutdown, but work that only its lease ends (Work::Abandon) continues until
   // then. Returns at once.
   void Abandon(const std::string& reason);
-  // Takes no further session once there has been none for `limit_ns`, and returns 0; otherwise returns for how long at
-  // least one may still come, in nanoseconds.
+  // Takes no further session once there has been none for `limit_ns`, in which nobody asked for the counters of a mount
+  // either, and returns 0; otherwise returns for how long at least one may still come, in nanoseconds.
   int64_t CloseWhenIdle(int64_t limit_ns);
   // Length of the longest lease of the sessions; 0: there is none.
   int64_t LeaseNs();
@@ -78,7 +78,7 @@ class AgentService final : public v1::Agent::CallbackService {
   int describing_ ABSL_GUARDED_BY(mutex_) = 0;
   bool searching_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::shared_ptr<plimsoll::Session>> sessions_ ABSL_GUARDED_BY(mutex_);
-  // Since when there is no session, where there is none.
+  // Since when there is no session, where there is none; or when counters of a mount were last asked for.
   MonotonicNs idle_since_ ABSL_GUARDED_BY(mutex_);
 };
 

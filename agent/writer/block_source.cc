@@ -98,18 +98,16 @@ void BlockSource::StartEpoch(uint32_t epoch, uint64_t block_bytes, uint64_t bloc
   stamp_.epoch = epoch;
   block_bytes_ = block_bytes;
   walk_ = PoolWalk(epoch, PagesOf(block_bytes), blocks_per_lap);
-  epoch_window_ = walk_.window();
+  first_ = walk_;
 }
 
 const std::byte* BlockSource::AtPage(uint64_t sequence, uint64_t block_bytes, uint64_t lap, uint64_t page) {
   constexpr uint64_t kPrime = PoolWalk::kPrimes.front();
-  return StampAt((epoch_window_ + lap + page) % kPrime, sequence, block_bytes);
+  return StampAt((first_.window() + lap + page) % kPrime, sequence, block_bytes);
 }
 
 const std::byte* BlockSource::NextOfSize(uint64_t sequence, uint64_t block_bytes) {
-  const std::byte* block = StampAt(fill_window_, sequence, block_bytes);
-  fill_window_ = (fill_window_ + 1) % PoolWalk::kWindows;
-  return block;
+  return StampAt((sequence - 1) % PoolWalk::kWindows, sequence, block_bytes);
 }
 
 const std::byte* BlockSource::StampAt(uint64_t window, uint64_t sequence, uint64_t block_bytes) {

@@ -38,6 +38,8 @@ class PoolWalk {
 
   // First page of the current block's window.
   uint64_t window() const { return window_; }
+  // First page of the window of the block that comes `blocks` blocks after the current one.
+  uint64_t WindowAfter(uint64_t blocks) const { return (window_ + blocks % prime_ * stride_) % prime_; }
   void Advance() {
     window_ += stride_;
     if (window_ >= prime_) window_ -= prime_;
@@ -83,6 +85,11 @@ class BlockSource {
     return block;
   }
 
+  // The block that Next has made, or will make, for this number of the epoch if Next began with number 1.
+  const std::byte* Repeat(uint64_t sequence) {
+    return StampAt(first_.WindowAfter(sequence - 1), sequence, block_bytes_);
+  }
+
   // Next for blocks of several of the sizes given, each a multiple of a page: `page` is the number of the block's
   // first page in the log, `lap` how often the log was written before. Each page then differs from the one that it
   // overwrites, whatever blocks the two belong to: the pool page of a page is its number plus its lap, modulo a prime.
@@ -93,7 +100,8 @@ class BlockSource {
   // Null if no room was made.
   std::byte* read_buffer() const { return read_buffer_.get(); }
 
-  // Next for a block of another of the sizes given, without a promise on the lap: for filling extents.
+  // A block of another of the sizes given, without a promise on the lap: for filling extents. With the same number it
+  // is the same block, whatever was made before.
   const std::byte* NextOfSize(uint64_t sequence, uint64_t block_bytes);
 
  private:
@@ -118,9 +126,8 @@ class BlockSource {
 
   uint64_t block_bytes_ = 0;
   PoolWalk walk_;
-  // Window of the epoch's first block.
-  uint64_t epoch_window_ = 0;
-  uint64_t fill_window_ = 0;
+  // At the epoch's first block.
+  PoolWalk first_;
 };
 
 }  // namespace plimsoll

@@ -39,6 +39,7 @@ class ExtentLayout {
   uint64_t file_size_bytes() const { return file_size_bytes_; }
   uint32_t num_files() const { return num_files_; }
   uint64_t block_bytes() const { return block_bytes_; }
+  uint64_t blocks_per_extent() const { return blocks_per_extent_; }
   // Blocks until the first place comes again.
   uint64_t blocks_per_lap() const { return blocks_per_extent_ * num_files_; }
 

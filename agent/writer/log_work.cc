@@ -48,7 +48,8 @@ LogWork::LogWork(WorkSetup setup, PatternIntake intake, std::vector<LogPlace> pl
       intake_(std::move(intake)),
       places_(std::move(places)),
       sink_(sink),
-      control_(lease_deadline_ns) {}
+      control_(lease_deadline_ns),
+      read_back_(setup_, places_, control_) {}
 
 LogWork::~LogWork() {
   Stop("the session ended");
@@ -295,6 +296,7 @@ v1::Armed LogWork::Arm(const v1::Arm& arm) {
 void LogWork::Stop(const std::string& reason) {
   const MutexLock lock(mutex_);
   if (phase_ == Phase::kNew || phase_ == Phase::kPreparing) cancelled_.store(true, std::memory_order_relaxed);
+  if (phase_ == Phase::kReadingBack) read_back_.Stop(reason);
   if (phase_ != Phase::kArmed) return;
   if (stop_reason_.empty()) stop_reason_ = reason;
   control_.StopAt(MonotonicNowNs());
@@ -304,6 +306,7 @@ void LogWork::Stop(const std::string& reason) {
 
 absl::Status LogWork::Do(const v1::Command& command) {
   if (command.has_add_step()) return Add(command.add_step());
+  if (command.has_read_back()) return StartReadBack(command.read_back());
   if (!command.has_stop_trace()) return SteppedWork::Do(command);
   stop_trace_at_ns_.store(command.stop_trace().at_ns(), std::memory_order_relaxed);
   return absl::OkStatus();
@@ -315,6 +318,45 @@ absl::Status LogWork::Add(const v1::AddStep& add) {
   return setup_.Add(add);
 }
 
+absl::Status LogWork::StartReadBack(const v1::ReadBack& order) {
+  std::thread previous;
+  {
+    const MutexLock lock(mutex_);
+    if (phase_ != Phase::kReady) return absl::FailedPreconditionError("logs can be read back between steps alone");
+    PLIMSOLL_ASSIGN_OR_RETURN(std::vector<WrittenLog> logs, read_back_.Begin(order.step()));
+    previous = std::exchange(reader_, std::thread());
+    try {
+      reader_ =
+          StartThread("read back", [this, step = order.step(), logs = std::move(logs)] { RunReadBack(step, logs); });
+      phase_ = Phase::kReadingBack;
+    } catch (const std::exception& error) {
+      reader_ = std::move(previous);
+      return absl::ResourceExhaustedError(absl::StrCat("no thread to read the logs back: ", error.what()));
+    }
+  }
+  // It has reported, and needs the mutex once more.
+  if (previous.joinable()) previous.join();
+  return absl::OkStatus();
+}
+
+void LogWork::RunReadBack(uint32_t step, const std::vector<WrittenLog>& logs) {
+  v1::AgentMessage message;
+  *message.mutable_read_back() = read_back_.Run(step, logs);
+  {
+    const MutexLock lock(mutex_);
+    // The sink takes one call at a time.
+    while (delivering_) changed_.Wait(mutex_);
+    // Before the message, so that an Arm that answers it is taken.
+    phase_ = Phase::kReady;
+    delivering_ = true;
+    changed_.NotifyAll();
+  }
+  sink_.OnMessage(std::move(message));
+  const MutexLock lock(mutex_);
+  delivering_ = false;
+  changed_.NotifyAll();
+}
+
 std::string LogWork::State() const {
   const MutexLock lock(mutex_);
   switch (phase_) {
@@ -324,6 +366,8 @@ std::string LogWork::State() const {
     case Phase::kArmed:
       if (!gate_.begun()) return "armed";
       return MonotonicNowNs() < std::min(step_end_ns_, control_.limit_ns()) ? "running" : "draining";
+    case Phase::kReadingBack:
+      return "reading back";
     default:
       return "ready";
   }
@@ -346,6 +390,9 @@ std::vector<v1::InFlight> LogWork::InFlight(int64_t min_age_ns) const {
     if (!entry.filling()) entry.set_read_percent(setup_.steps.front().read_percent);
     entry.set_path(PathAt(*writer));
   }
+  if (std::optional<v1::InFlight> read = read_back_.InFlight(now_ns); read && read->age_ns() >= min_age_ns) {
+    in_flight.push_back(*std::move(read));
+  }
   return in_flight;
 }
 
@@ -359,7 +406,7 @@ std::string LogWork::PathAt(const Writer& writer) const {
 }
 
 uint64_t LogWork::Progress() const {
-  uint64_t progress = filled_bytes_.load(std::memory_order_relaxed);
+  uint64_t progress = filled_bytes_.load(std::memory_order_relaxed) + read_back_.progress();
   for (const LogPlace& place : places_) progress += place.directory ? place.directory->removed_files() : 0;
   if (!writers_made_.load(std::memory_order_acquire)) return progress;
   for (const auto& writer : writers_) {
@@ -380,7 +427,7 @@ bool LogWork::WaitIdle(int64_t timeout_ns) {
   const auto longest = std::chrono::steady_clock::time_point::max() - now;
   const auto deadline = now + std::min<std::chrono::nanoseconds>(std::chrono::nanoseconds(timeout_ns), longest);
   const MutexLock lock(mutex_);
-  while (phase_ == Phase::kPreparing || phase_ == Phase::kArmed || delivering_) {
+  while (phase_ == Phase::kPreparing || phase_ == Phase::kArmed || phase_ == Phase::kReadingBack || delivering_) {
     if (!changed_.WaitUntil(mutex_, deadline) && std::chrono::steady_clock::now() >= deadline) return false;
   }
   return true;
@@ -411,10 +458,16 @@ v1::Released LogWork::Release(bool keep_files) {
 }
 
 absl::StatusOr<uint64_t> LogWork::EndThreads() {
+  std::thread reader;
   {
     const MutexLock lock(mutex_);
+    // One that a command has started since the caller found the work idle.
+    if (phase_ == Phase::kReadingBack) read_back_.Stop("the session ended");
+    while (phase_ == Phase::kReadingBack) changed_.Wait(mutex_);
     phase_ = Phase::kEnded;
+    reader = std::exchange(reader_, std::thread());
   }
+  if (reader.joinable()) reader.join();
   gate_.Close();
   for (const auto& writer : writers_) writer->Join();
   if (recorder_.joinable()) recorder_.join();
@@ -485,6 +538,7 @@ void LogWork::RecordStep(const StartGate::Start& start) {
   if (!low_space.ok() && !done.stopped().empty()) sink_.OnFault(FaultOf(low_space, 0));
   {
     const MutexLock lock(mutex_);
+    read_back_.NoteStep(start.step, params, states);
     // Writers are at the gate: what they showed is cleared before anything can begin again.
     for (WriterState* state : states) state->Reset();
     control_.Clear();

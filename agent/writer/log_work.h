@@ -17,6 +17,7 @@
 #include "agent/host/sandbox.h"
 #include "agent/host/target_files.h"
 #include "agent/work/work.h"
+#include "agent/writer/host_read_back.h"
 #include "agent/writer/log_places.h"
 #include "agent/writer/pattern_intake.h"
 #include "agent/writer/space_watch.h"
@@ -24,12 +25,14 @@
 #include "agent/writer/worker_threads.h"
 #include "agent/writer/writer.h"
 #include "agent/writer/writer_state.h"
+#include "agent/writer/written_log.h"
 #include "common/mutex.h"
 #include "plimsoll/v1/agent.pb.h"
 
 namespace plimsoll {
 
-// Threads: one a writer, one recorder, the busy ones of --cpu-load. The session's thread steers.
+// Threads: one a writer, one recorder, the busy ones of --cpu-load, and between steps, if ordered, one that reads the
+// logs back. The session's thread steers.
 //
 // Between steps the recorder clears what the writers showed, when all have left their loops; they touch it again after
 // the next arming only, which the session asks for when it has seen the step's end. So no cell is ever shared but the
@@ -53,7 +56,7 @@ class LogWork final : public SteppedWork {
   absl::StatusOr<v1::Prepared> Prepare(const std::function<void(uint64_t, uint64_t)>& progress) override;
   int64_t StepNs(uint32_t step) const override;
   v1::Armed Arm(const v1::Arm& arm) override;
-  // StopTrace, and between steps AddStep.
+  // StopTrace, and between steps AddStep and ReadBack. While logs are read back, no step can be added or armed.
   absl::Status Do(const v1::Command& command) override;
   void Stop(const std::string& reason) override;
   std::string State() const override;
@@ -65,7 +68,7 @@ class LogWork final : public SteppedWork {
 
  private:
   // Where the object is in its life.
-  enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kEnded };
+  enum class Phase : uint8_t { kNew, kPreparing, kReady, kArmed, kReadingBack, kEnded };
 
   LogWork(WorkSetup setup, PatternIntake intake, std::vector<LogPlace> places,
           const std::atomic<int64_t>& lease_deadline_ns, WorkSink& sink);
@@ -77,6 +80,9 @@ class LogWork final : public SteppedWork {
   // Makes the recorded writes those of the setup. Fails if some have not arrived.
   absl::Status TakeStreams();
   absl::Status Add(const v1::AddStep& add);
+  // Starts the thread that reads the logs back.
+  absl::Status StartReadBack(const v1::ReadBack& order);
+  void RunReadBack(uint32_t step, const std::vector<WrittenLog>& logs);
   void OnPrepared(const absl::Status& status);
   absl::Status AgreeOnDirect();
   absl::StatusOr<v1::Prepared> DescribePrepared();
@@ -118,7 +124,8 @@ class LogWork final : public SteppedWork {
   mutable Mutex mutex_;
   CondVar changed_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kNew;
-  // kArmed stands from Arm until the step's last message was built; `delivering_` until the sink has it.
+  // kArmed stands from Arm until the step's last message was built, kReadingBack until the result is there;
+  // `delivering_` until the sink has it.
   bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
   uint32_t prepared_writers_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status prepare_error_ ABSL_GUARDED_BY(mutex_);
@@ -131,6 +138,9 @@ class LogWork final : public SteppedWork {
   CpuLoad load_;
   std::vector<std::unique_ptr<Writer>> writers_;
   std::thread recorder_;
+  // What the steps have written, and reading it back. What takes it down and begins is called under the mutex.
+  HostReadBack read_back_;
+  std::thread reader_ ABSL_GUARDED_BY(mutex_);
   // A step has begun. The recorder's, and the session's thread's once the recorder has ended.
   bool began_step_ = false;
   // Null if the writers take no further space.

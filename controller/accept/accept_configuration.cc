@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/units.h"
@@ -12,6 +13,7 @@
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
+#include "controller/render/text.h"
 #include "controller/report/run_kind.h"
 #include "controller/storage/host_text.h"
 
@@ -99,6 +101,18 @@ std::string PaceOf(const v1::TestPlan& plan) {
   return absl::StrCat(FormatTargetRate(all), " writes/s in all, with all hosts up and with each one down");
 }
 
+// "takeover at 30s, held for 10s; path cut at 1m, held for 10s".
+std::string DisturbancesOf(const v1::TestPlan& plan) {
+  std::vector<std::string> texts;
+  for (const v1::Disturbance& each : plan.disturb()) {
+    const std::string program = each.do__size() > 0 ? each.do_(0) : "";
+    texts.push_back(
+        absl::StrCat(each.name().empty() ? program : each.name(), " at ", FormatDuration(each.at_ns()),
+                     each.undo().empty() ? "" : absl::StrCat(", held for ", FormatDuration(each.hold_ns()))));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
 // The criteria of a part's plan as its report is judged; `paced`: some of its queue managers have a target rate.
 std::string JudgedBy(const v1::TestPlan& part, bool paced) {
   std::vector<std::string> criteria(part.criteria().begin(), part.criteria().end());
@@ -141,7 +155,9 @@ double MostQueueManagers(const v1::TestPlan& plan) {
 }
 
 std::string UnlikeMqText(const v1::TestPlan& plan) {
-  if (!HasPart(plan, v1::ACCEPT_PART_LOAD) && !HasPart(plan, v1::ACCEPT_PART_LIMIT)) return "";
+  const bool writes = HasPart(plan, v1::ACCEPT_PART_LOAD) || HasPart(plan, v1::ACCEPT_PART_LIMIT) ||
+                      HasPart(plan, v1::ACCEPT_PART_DISTURB);
+  if (!writes) return "";
   for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) {
     if (workload.sync() == v1::SYNC_MODE_DSYNC && workload.direct() != v1::DIRECT_MODE_OFF) continue;
     return absl::StrCat("Not written as MQ's logger writes, with O_DSYNC and O_DIRECT: ", OfHosts(plan, WritePathOf),
@@ -177,12 +193,34 @@ std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::A
     criteria.emplace_back("limit",
                           JudgedBy(searched, limit.over() == v1::LIMIT_OVER_RATE || LoadRatesOf(searched).most > 0));
   }
-  if (load || search) lines.emplace_back("Writes", OfHosts(plan, WritesOf));
+  if (HasPart(plan, v1::ACCEPT_PART_DISTURB)) {
+    const v1::TestPlan disturbed = DisturbPlanOf(plan);
+    // The load is named once where both parts have the same one.
+    const std::string extent = load && !HasPlacement(plan)
+                                   ? ""
+                                   : absl::StrCat(ExtentOf(disturbed), ", ", PaceOf(disturbed), ", ",
+                                                  FormatDuration(disturbed.duration_ns()), "; ");
+    lines.emplace_back("Disturbed", absl::StrCat(extent, DisturbancesOf(disturbed)));
+    criteria.emplace_back("disturb", absl::StrCat(JudgedBy(disturbed, /*paced=*/false), ", lost==0"));
+  }
+  if (load || search || HasPart(plan, v1::ACCEPT_PART_DISTURB)) lines.emplace_back("Writes", OfHosts(plan, WritesOf));
   std::vector<std::string> texts;
   for (const auto& [part, text] : criteria) {
     texts.push_back(criteria.size() > 1 ? absl::StrCat(part, ": ", text) : text);
   }
   if (!texts.empty()) lines.emplace_back("Criteria", absl::StrJoin(texts, "; "));
+  if (std::ranges::any_of(criteria,
+                          [](const auto& one) { return absl::StrContains(one.second, kLongestPauseCriterion); }))
+    lines.emplace_back("Source", kLongestPauseSource);
+  return lines;
+}
+
+std::vector<std::pair<std::string, std::string>> AcceptEvidence(const v1::AcceptReport& report) {
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"Command", report.controller().command()},
+      {"Program", ProgramText(report.controller(), report.version())},
+      {"UTC", UtcErrorText(report.controller())}};
+  std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
   return lines;
 }
 

@@ -52,7 +52,7 @@ void JudgeRestarts(const v1::RestartReport& restart, const RestartCriterion& cri
 }  // namespace
 
 bool IsDoneOnce(v1::AcceptPart part) {
-  return part == v1::ACCEPT_PART_STORAGE || part == v1::ACCEPT_PART_RESTART_TIME;
+  return part == v1::ACCEPT_PART_STORAGE || part == v1::ACCEPT_PART_RESTART_TIME || part == v1::ACCEPT_PART_DISTURB;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// The result of an acceptance as text, Markdown, JUnit XML and a page.
+// The result of an acceptance as text, Markdown and JUnit XML.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -13,10 +13,7 @@
 #include "common/units.h"
 #include "controller/accept/accept_parts.h"
 #include "controller/accept/accept_report.h"
-#include "controller/analysis/judge.h"
-#include "controller/criteria/criteria.h"
-#include "controller/page/assets.h"
-#include "controller/page/html_page.h"
+#include "controller/accept/accept_summary.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
 #include "controller/render/merge_alike.h"
@@ -151,31 +148,13 @@ Lines SpreadLines(const v1::AcceptReport& report) {
   return lines;
 }
 
-// What the runs have to say beside their result and the warnings of the verdict, alike ones once.
-std::vector<std::pair<std::string, std::string>> NotesOf(const v1::AcceptReport& report) {
-  std::vector<std::pair<std::string, Lines>> found;
-  for (const v1::AcceptRun& run : report.runs()) {
-    for (const std::string& note : run.notes()) {
-      if (IsVerdictWarning(run, note)) continue;
-      auto same = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == note; });
-      if (same == found.end()) same = found.insert(same, {note, {}});
-      same->second.push_back(RunName(run));
-    }
-  }
-  std::vector<std::pair<std::string, std::string>> notes;
-  for (const auto& [note, runs] : found) {
-    notes.emplace_back(runs.size() == 1 ? runs[0] : absl::StrCat(runs.size(), " runs"), note);
-  }
-  return notes;
-}
-
 void AddNotes(const v1::AcceptReport& report, Lines& lines) {
-  const auto notes = NotesOf(report);
+  const auto notes = AcceptNotes(report);
   if (notes.empty()) return;
   lines.emplace_back();
   lines.emplace_back("Notes");
   for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) {
-    AddItem(absl::StrCat(notes[i].first, ": ", notes[i].second), lines);
+    AddItem(absl::StrCat(notes[i].runs, ": ", notes[i].text), lines);
   }
   if (notes.size() > kMostNotes) AddItem(absl::StrCat(notes.size() - kMostNotes, " more in accept.json"), lines);
 }
@@ -210,52 +189,17 @@ Lines BriefParts(const v1::AcceptReport& report, size_t most) {
   return lines;
 }
 
-int SeverityOf(v1::Outcome outcome) {
-  return outcome == v1::OUTCOME_FAIL ? 2 : outcome == v1::OUTCOME_PASS ? 0 : 1;
-}
-
-// Whether the criterion did worse than the same one of another run.
-bool IsWorseThan(const v1::CriterionReport& one, const v1::CriterionReport& other) {
-  if (SeverityOf(one.outcome()) != SeverityOf(other.outcome())) {
-    return SeverityOf(one.outcome()) > SeverityOf(other.outcome());
-  }
-  if (one.value_text().empty() || other.value_text().empty()) return !one.value_text().empty();
-  const absl::StatusOr<Criterion> criterion = ParseCriterion(one.criterion());
-  return !criterion.ok() || WantsSmall(*criterion) ? one.value() > other.value() : one.value() < other.value();
-}
-
-// Each criterion of load and search with its worst run, those that did not pass first.
+// Each criterion with its worst run, those that did not pass first.
 Lines BriefCriteriaOfRuns(const v1::AcceptReport& report, size_t most) {
-  struct Row {
-    const v1::AcceptRun* run;
-    const v1::CriterionReport* criterion;
-  };
-  std::vector<Row> rows;
-  for (const v1::AcceptRun& run : report.runs()) {
-    for (const v1::CriterionReport& criterion : run.criteria()) {
-      auto same = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
-        return row.run->part() == run.part() && row.criterion->criterion() == criterion.criterion();
-      });
-      if (same == rows.end()) {
-        rows.push_back({&run, &criterion});
-      } else if (IsWorseThan(criterion, *same->criterion)) {
-        *same = {&run, &criterion};
-      }
-    }
-  }
+  const std::vector<WorstCriterion> rows = WorstCriteria(report);
   if (rows.empty()) return {};
-  StableSort(rows, [](const Row& a, const Row& b) {
-    return SeverityOf(a.criterion->outcome()) > SeverityOf(b.criterion->outcome());
-  });
   TextTable table({"part", "criterion", "result", "run", "|", "worst value", "where"}, 3, {1, 6});
-  for (const Row& row : rows) {
-    const v1::CriterionReport& criterion = *row.criterion;
-    const bool known = !criterion.value_text().empty();
-    const std::string place =
-        FormatPlace(criterion.step(), criterion.host(), criterion.qm(), criterion.storage(), criterion.queue_manager());
-    table.AddRow({PartName(row.run->part()), SanitizeForTerminal(criterion.criterion()),
-                  OutcomeText(criterion.outcome()), absl::StrCat(row.run->run()),
-                  known ? criterion.value_text() : std::string(kDash), known ? SanitizeForTerminal(place) : ""});
+  for (const WorstCriterion& row : rows) {
+    const bool known = !row.criterion->value_text().empty();
+    table.AddRow({PartName(row.run->part()), SanitizeForTerminal(row.criterion->criterion()),
+                  OutcomeText(row.criterion->outcome()), absl::StrCat(row.run->run()),
+                  known ? row.criterion->value_text() : std::string(kDash),
+                  known ? SanitizeForTerminal(PlaceOf(*row.criterion)) : ""});
   }
   Lines lines = {"Criteria, worst run"};
   for (std::string& line : table.Lines()) lines.push_back(std::move(line));
@@ -267,7 +211,7 @@ Lines BriefNotes(const v1::AcceptReport& report, size_t most) {
   Lines hosts;
   for (const v1::AcceptHost& host : report.hosts()) hosts.push_back(host.label());
   Lines notes;
-  for (const auto& [runs, note] : NotesOf(report)) notes.push_back(note);
+  for (const AcceptNote& note : AcceptNotes(report)) notes.push_back(note.text);
   if (notes.empty()) return {};
   Lines lines = {"Notes"};
   for (const std::string& note : MergeAlike(notes, hosts)) AddItem(note, lines);
@@ -292,6 +236,10 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
                            report.has_end() ? absl::StrCat(", ", FormatWholeSeconds(LengthNs(report))) : std::string(),
                            ", acceptance ", report.id(), ", plimsoll ", report.version()));
   for (const auto& [heading, value] : AcceptConfiguration(report)) add(heading, value);
+  for (const auto& [heading, value] : AcceptEvidence(report)) add(heading, value);
+  const std::vector<AcceptAnswer> answers = AcceptAnswers(report);
+  if (!answers.empty()) lines.emplace_back();
+  for (const AcceptAnswer& answer : answers) add(answer.heading, absl::StrCat(answer.title, ": ", answer.text));
   AddParts(report, lines);
   if (Lines spread = SpreadLines(report); !spread.empty()) {
     lines.emplace_back();
@@ -362,6 +310,9 @@ std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::stri
   if (!report.name().empty()) absl::StrAppend(&out, MdCode(report.name()), "\n\n");
   for (const auto& [heading, value] : AcceptConfiguration(report)) {
     absl::StrAppend(&out, heading, ": ", MdText(value), "\n\n");
+  }
+  for (const AcceptAnswer& answer : AcceptAnswers(report)) {
+    absl::StrAppend(&out, answer.title, ": ", MdText(answer.text), "\n\n");
   }
   AddRow({"part", "result", "time", "found"}, out);
   AddRow({"---", "---", "---:", "---"}, out);
@@ -438,33 +389,6 @@ std::string RenderAcceptJUnit(const v1::AcceptReport& report) {
     conclusive.message = absl::StrCat(OutcomeText(report.outcome()), ": ", absl::StrJoin(report.reasons(), "; "));
   }
   return RenderJUnitSuite(suite);
-}
-
-std::string RenderAcceptPage(const v1::AcceptReport& report, const std::string& digest) {
-  JsonWriter json(/*compact=*/true);
-  json.BeginObject();
-  WriteJson(report, json.Key("report"));
-  json.Key("left_out").String(LeftOutText(report));
-  json.Key("warnings").BeginArray();
-  for (const std::string& warning : AcceptWarnings(report)) json.String(warning);
-  json.EndArray();
-  json.Key("configuration").BeginArray();
-  for (const auto& [name, value] : AcceptConfiguration(report)) {
-    json.BeginArray();
-    json.String(name);
-    json.String(value);
-    json.EndArray();
-  }
-  json.EndArray();
-  if (!digest.empty()) json.Key("digest").String(digest);
-  json.EndObject();
-  HtmlPage page;
-  page.title = absl::StrCat("Acceptance test", report.name().empty() ? "" : ": ", report.name(), " \u2013 Plimsoll");
-  page.body = Asset("accept.html");
-  page.styles = {Asset("report.css"), Asset("accept.css")};
-  page.scripts = {Asset("accept.js")};
-  page.data = json.Take();
-  return RenderHtmlPage(page);
 }
 
 }  // namespace plimsoll

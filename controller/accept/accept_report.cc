@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/units.h"
+#include "controller/accept/accept_outage.h"
 #include "controller/accept/accept_parts.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/judge.h"
@@ -37,7 +38,8 @@ double Ms(double ns) {
 }
 
 bool HasVerdict(const v1::AcceptRun& run) {
-  return run.part() == v1::ACCEPT_PART_LOAD || run.part() == v1::ACCEPT_PART_LIMIT || run.part() == v1::ACCEPT_PART_HA;
+  return run.part() == v1::ACCEPT_PART_LOAD || run.part() == v1::ACCEPT_PART_LIMIT ||
+         run.part() == v1::ACCEPT_PART_HA || run.part() == v1::ACCEPT_PART_DISTURB;
 }
 
 // The primary cause of the verdict of a load or a search, which has reasons: the first clause of the sentence that the
@@ -69,12 +71,11 @@ std::string WhyOf(const v1::AcceptRun& run) {
                       more > 0 ? absl::StrCat(" (and ", Counted(more, "more reason"), ")") : "");
 }
 
-// Once, in the order in which they come.
+}  // namespace
+
 void AddOnce(const std::string& text, google::protobuf::RepeatedPtrField<std::string>& texts) {
   if (std::ranges::find(texts, text) == texts.end()) *texts.Add() = text;
 }
-
-}  // namespace
 
 void AddFigure(const v1::AcceptRun& run, const std::string& name, const std::string& unit, double value,
                v1::AcceptReport& report) {
@@ -270,6 +271,8 @@ std::string PartName(v1::AcceptPart part) {
       return "ha";
     case v1::ACCEPT_PART_RESTART_TIME:
       return "restart-time";
+    case v1::ACCEPT_PART_DISTURB:
+      return "disturb";
     default:
       return "part";
   }
@@ -456,6 +459,8 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
   } else if (!search) {
     AddBottleneck(found, run);
   }
+  const bool disturbed = run.part() == v1::ACCEPT_PART_DISTURB;
+  if (disturbed) ConfirmDisturbances(found, run);
   if (!verdict.remark().empty()) run.add_notes(verdict.remark());
   for (const std::string& warning : verdict.warnings()) run.add_notes(absl::StrCat(kWarning, warning));
   for (const std::string& note : found.notes()) run.add_notes(note);
@@ -465,6 +470,9 @@ void TakeRun(const v1::Report& found, v1::AcceptRun& run, v1::AcceptReport& repo
     AddSearchFigures(found, run, shown, report);
   } else if (kind == RunKind::kHa) {
     AddDrillFigures(found, run, shown, report);
+    AddDrillOutages(found, run);
+  } else if (disturbed) {
+    AddDisturbOutages(found, run, shown, report);
   } else {
     AddLoadFigures(found, run, shown, report);
   }
@@ -510,16 +518,6 @@ std::vector<std::string> AcceptWarnings(const v1::AcceptReport& report) {
   return warnings;
 }
 
-std::string LeftOutText(const v1::AcceptReport& report) {
-  std::vector<std::string> left_out;
-  for (const v1::AcceptPart part : kAcceptParts) {
-    // Drills and restart I/O are parts only where the plan lists them.
-    if (part == v1::ACCEPT_PART_HA || part == v1::ACCEPT_PART_RESTART_TIME) continue;
-    if (!HasPart(report.plan(), part)) left_out.push_back(PartName(part));
-  }
-  return left_out.empty() ? "" : absl::StrCat("The plan leaves out ", absl::StrJoin(left_out, ", "), ".");
-}
-
 void JudgeAcceptance(v1::AcceptReport& report) {
   const auto& runs = report.runs();
   const bool failed =
@@ -552,32 +550,7 @@ void JudgeAcceptance(v1::AcceptReport& report) {
                                                      : ": the acceptance was cut off"));
   }
 
-  if (const std::string left_out = LeftOutText(report); !left_out.empty()) AddOnce(left_out, *report.mutable_limits());
-  const bool loaded = HasPart(report.plan(), v1::ACCEPT_PART_LOAD) || HasPart(report.plan(), v1::ACCEPT_PART_LIMIT);
-  std::vector<std::string> untested;
-  for (const std::string& text : report.plan().criteria()) {
-    if (!loaded && !ParseRestartCriterion(text).has_value()) untested.push_back(text);
-  }
-  if (!untested.empty()) {
-    AddOnce(absl::StrCat("Not tested, since load and limit are left out: ", absl::StrJoin(untested, ", "), "."),
-            *report.mutable_limits());
-  }
-  const bool drilled = HasPart(report.plan(), v1::ACCEPT_PART_HA);
-  if (loaded && !drilled && report.plan().hosts_size() > 1 && !HasPlacement(report.plan())) {
-    AddOnce("No failure of a host was tested; a placement tests each (docs/placement.md).", *report.mutable_limits());
-  }
-  if (const std::string alone = UndrilledText(report.plan()); !alone.empty()) {
-    AddOnce(alone, *report.mutable_limits());
-  }
-  if (HasPart(report.plan(), v1::ACCEPT_PART_HA) && report.plan().accept().locks_extents()) {
-    AddOnce(
-        "Drills were made with locks on the extents only: by the plan, the queue managers lock theirs "
-        "(accept.locks_extents).",
-        *report.mutable_limits());
-  }
-  if (const std::string unlike = UnlikeMqText(report.plan()); !unlike.empty())
-    AddOnce(unlike, *report.mutable_limits());
-
+  AddLimits(report);
   for (v1::AcceptFigure& figure : *report.mutable_figures()) {
     if (figure.values().empty()) continue;
     const auto [least, most] = std::ranges::minmax_element(

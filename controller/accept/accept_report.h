@@ -16,7 +16,7 @@
 
 namespace plimsoll {
 
-// "storage", "fsck", "load", "limit".
+// "storage", "fsck", "load", "limit", "ha", "restart-time", "disturb".
 std::string PartName(v1::AcceptPart part);
 // "storage", "load, run 2".
 std::string RunName(const v1::AcceptRun& run);
@@ -67,12 +67,18 @@ void JudgeAcceptance(v1::AcceptReport& report);
 
 // "The plan leaves out fsck."; empty: it has all parts. Stands beside every verdict.
 std::string LeftOutText(const v1::AcceptReport& report);
+// Adds the limits that follow from the plan (accept_limits.cc): parts that it does not have, and what no part tests.
+void AddLimits(v1::AcceptReport& report);
+// Adds the text unless it is among these.
+void AddOnce(const std::string& text, google::protobuf::RepeatedPtrField<std::string>& texts);
 
 // What the parts do by the plan (accept_configuration.cc). The functions below take a plan that has its defaults.
 
 // What was tested, as names and values: change and operator, the load, how it writes, the search, the criteria of each;
 // for the parts that the plan has.
 std::vector<std::pair<std::string, std::string>> AcceptConfiguration(const v1::AcceptReport& report);
+// What made the acceptance: the command, the controller's program, how far its UTC times can be off; what is known.
+std::vector<std::pair<std::string, std::string>> AcceptEvidence(const v1::AcceptReport& report);
 
 // Target rates of the hosts' queue managers, in writes per second. A placement has none of them.
 struct LoadRates {

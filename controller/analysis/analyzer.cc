@@ -47,6 +47,7 @@ const char* RecordName(const v1::JournalRecord& record) {
       {v1::JournalRecord::kStepEnd, "step end"},
       {v1::JournalRecord::kHa, "record of a drill"},
       {v1::JournalRecord::kRestart, "measurement of restart I/O"},
+      {v1::JournalRecord::kDisturb, "record of a disturbance"},
       {v1::JournalRecord::kNote, "note"},
       {v1::JournalRecord::kRunEnd, "run end"},
   };
@@ -82,6 +83,7 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
     return absl::InvalidArgumentError("it comes before the run's begin");
   if (run_) last_ns_ = std::max(last_ns_, record.time_ns());
   if (section_) PLIMSOLL_RETURN_IF_ERROR(section_->Take(record, timeline_));
+  if (disturb_) PLIMSOLL_RETURN_IF_ERROR(disturb_->Take(record, timeline_));
   switch (record.record_case()) {
     case v1::JournalRecord::kRunBegin:
       if (run_) return absl::InvalidArgumentError("the run begins for the second time");
@@ -120,6 +122,8 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
       return absl::OkStatus();
     case v1::JournalRecord::kRestart:
       return IsDrill() ? absl::OkStatus() : absl::InvalidArgumentError("the run measures no restart I/O");
+    case v1::JournalRecord::kDisturb:
+      return disturb_ ? absl::OkStatus() : absl::InvalidArgumentError("the run disturbs nothing");
     case v1::JournalRecord::kNote:
       notes_.Add("run", record.note().text());
       return absl::OkStatus();
@@ -141,6 +145,7 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   timeline_.Begin(begin_ns_, begin.wall_clock_ns(), begin.plan().max_slew_ppm());
   judge_ = std::make_unique<Judge>(begin.plan(), begin.verdict_rules());
   section_ = MakeSectionAnalysis(begin.plan(), begin.verdict_rules());
+  if (RunKindOf(begin.plan()) == RunKind::kDisturb) disturb_.emplace(begin.plan());
   // A section has rounds of its own, or none.
   if (begin.plan().until_steady_ns() > 0 && !section_) rounds_.emplace(begin.steps(), begin.plan().until_steady_ns());
   const int64_t interval_ns = begin.frame_interval_ns();
@@ -157,6 +162,7 @@ absl::Status Analyzer::OnHostJoined(const v1::HostJoined& joined) {
       std::ranges::any_of(hosts_, [&](const auto& each) { return each.second.label() == joined.label(); });
   if (hosts_.contains(joined.host()) || same) return absl::InvalidArgumentError("a host joins for the second time");
   hosts_[joined.host()].joined = joined;
+  if (joined.same_clock()) timeline_.ShareClock(joined.host());
   return absl::OkStatus();
 }
 
@@ -223,6 +229,7 @@ absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
     }
     if (on_frame_) on_frame_(frames.host(), frame);
     const bool of_write = frame.operation() == kMainOperation;
+    if (disturb_ && of_write) disturb_->OnFrame(frames.host(), frame, timeline_);
     if (section_) {
       const auto place = static_cast<int>(frame.operation());
       section_->OnFrame(frames.host(), frame, of_write ? "" : step_->step().operations(place).name());
@@ -412,13 +419,16 @@ v1::Report Analyzer::Finish() {
     rounds_->Finish(notes, own_reasons);
     for (const std::string& note : notes) report.add_notes(note);
   }
-  if (section_) section_->Finish(timeline_, [this](uint32_t host) { return NameOf(host); }, report, own_reasons);
+  const auto label_of = [this](uint32_t host) { return NameOf(host); };
+  if (section_) section_->Finish(timeline_, label_of, report, own_reasons);
+  if (disturb_) disturb_->Finish(timeline_, label_of, report, own_reasons);
   for (std::string& sentence : own_reasons) reasons.push_back({"", std::move(sentence)});
   OrderReasons(reasons);
   std::vector<std::string> sentences;
   for (const Reason& reason : reasons) sentences.push_back(reason.sentence);
   v1::VerdictReport& verdict = *report.mutable_verdict();
   verdict = section_ ? section_->Judge(sentences) : judge.Finish(sentences);
+  if (disturb_) disturb_->AddTo(verdict);
   if (verdict.outcome() == v1::OUTCOME_INCONCLUSIVE) {
     for (std::string& sentence : SuspendedHosts(report)) reasons.push_back({kSuspendedReason, std::move(sentence)});
     OrderReasons(reasons);
@@ -460,6 +470,7 @@ void Analyzer::SetRun(v1::Report& report) const {
   // The queue managers of a placement have files on two hosts each.
   if (HasPlacement(run_->plan())) run.set_queue_managers(static_cast<uint32_t>(run_->plan().placement_size()));
   run.set_frame_interval_ns(interval_ns_);
+  if (run_->has_controller()) *run.mutable_controller() = run_->controller();
   if (!run_end_) {
     run.set_state_reason("the journal ends before the run does");
     return;
@@ -520,6 +531,10 @@ v1::ClockReport Analyzer::ClockOf(const HostFacts& facts) const {
   const v1::HostDescription& description = facts.joined.description();
   clock.set_time_synchronized(description.time_synchronized());
   clock.set_time_error_ns(description.time_error_ns());
+  if (description.has_time_estimated_error_ns()) {
+    clock.set_time_estimated_error_ns(description.time_estimated_error_ns());
+  }
+  if (description.has_time_service()) clock.set_time_service(description.time_service());
   clock.set_source(description.clock_source());
   clock.set_resolution_ns(description.clock_resolution_ns());
   clock.set_read_ns(description.clock_read_ns());

@@ -20,6 +20,7 @@
 #include "controller/analysis/step_report.h"
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/whole_run.h"
+#include "controller/disturb/disturb_analysis.h"
 #include "controller/timeline/section_analysis.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
@@ -147,6 +148,8 @@ class Analyzer {
   std::unique_ptr<Judge> judge_;
   // Null for a log run.
   std::unique_ptr<SectionAnalysis> section_;
+  // Of a run with disturbances, which is judged as a log run.
+  std::optional<DisturbAnalysis> disturb_;
   // With --until-steady.
   std::optional<SteadyRounds> rounds_;
   NoteBook notes_;

@@ -183,6 +183,8 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules), read_per
   rate_.added = true;
   // Whether a cluster carries its load is a question about the rates of the load.
   rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || HasPlacement(plan));
+  // A disturbance makes queue managers wait: `max` limits that, and the rate follows from it.
+  if (!plan.disturb().empty()) rate_is_demand_ = false;
   // CheckPlan refuses criteria beside them; a journal with both is no more judged.
   if (PlaysWritesAsRecorded(plan)) {
     rate_is_demand_ = false;

@@ -73,6 +73,7 @@ class DrillRun final : public PlannedRun {
   std::optional<Failure> Course(RunLog& log) override {
     Drill::Options options;
     options.plan = plan_;
+    options.controller = Controller();
     options.fleet = &fleet();
     options.events = &events_;
     options.clock = &clock_;

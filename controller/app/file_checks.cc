@@ -90,15 +90,21 @@ absl::Status CheckLocalDirectoriesOf(const v1::LogWorkload& workload) {
   return absl::OkStatus();
 }
 
-std::vector<AgentRoot> RootsOfFiles(const v1::LogWorkload& workload) {
-  std::vector<AgentRoot> roots;
+std::vector<std::string> DirectoriesOfFiles(const v1::LogWorkload& workload) {
+  std::vector<std::string> directories;
   std::set<std::string> seen;
   for (const std::string& file : UsedFiles(workload)) {
-    const std::string parent = DirectoryOfPath(file);
+    std::string parent = DirectoryOfPath(file);
     const bool of_devices = absl::StartsWith(parent + "/", "/dev/") && !absl::StartsWith(parent + "/", "/dev/shm/");
     if (of_devices || !seen.insert(parent).second) continue;
-    roots.push_back({parent, "--files"});
+    directories.push_back(std::move(parent));
   }
+  return directories;
+}
+
+std::vector<AgentRoot> RootsOfFiles(const v1::LogWorkload& workload) {
+  std::vector<AgentRoot> roots;
+  for (std::string& directory : DirectoriesOfFiles(workload)) roots.push_back({std::move(directory), "--files"});
   // An agent has a root in any case. With devices alone it makes nothing there.
   if (roots.empty()) roots.push_back({"/tmp", "--files"});
   return roots;

@@ -22,8 +22,10 @@ using HostFiles = std::vector<v1::FileDescription>;
 // first one that does not. Skips paths that the check of the plan refuses.
 absl::Status CheckLocalDirectoriesOf(const v1::LogWorkload& workload);
 
-// Roots of an agent that is started for a workload with absolute paths: the directories of its files, each once,
-// without directories of devices. If all files are devices: /tmp.
+// The directories of the files of a workload with absolute paths, each once, without directories of devices.
+std::vector<std::string> DirectoriesOfFiles(const v1::LogWorkload& workload);
+
+// Roots of an agent that is started for such a workload: DirectoriesOfFiles. If all files are devices: /tmp.
 std::vector<AgentRoot> RootsOfFiles(const v1::LogWorkload& workload);
 
 // Options of an agent that is started on this machine for a plan with absolute paths. They permit files that `create`

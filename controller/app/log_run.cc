@@ -22,6 +22,7 @@
 #include "controller/app/protection.h"
 #include "controller/app/recording.h"
 #include "controller/live/views.h"
+#include "controller/plan/disturb_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
 #include "controller/plan/plan_defaults.h"
@@ -30,7 +31,9 @@
 #include "controller/render/plain_text.h"
 #include "controller/report/main_operation.h"
 #include "controller/report/playback.h"
+#include "controller/run/disturber.h"
 #include "controller/run/preparation.h"
+#include "controller/run/process.h"
 #include "controller/run/run_guard.h"
 #include "controller/run/run_records.h"
 
@@ -64,20 +67,7 @@ class LogRun final : public PlannedRun {
         recording_(recording) {}
 
  private:
-  std::vector<AgentPlace> Places() const override {
-    std::vector<AgentPlace> places;
-    for (size_t i = 0; i < workloads_.size(); ++i) {
-      places.push_back({plan_.hosts().empty() ? "" : plan_.hosts(static_cast<int>(i)).address(), {}});
-      if (UsesPaths(workloads_[i])) {
-        places.back().roots = RootsOfFiles(workloads_[i]);
-        continue;
-      }
-      for (const std::string& directory : DirsOf(workloads_[i])) {
-        places.back().roots.push_back({directory, DirectoryOption(workloads_[i])});
-      }
-    }
-    return places;
-  }
+  std::vector<AgentPlace> Places() const override { return LogPlaces(plan_); }
 
   // Whether the run starts its agent on this machine.
   bool StartsChild() const {
@@ -156,6 +146,7 @@ class LogRun final : public PlannedRun {
   std::optional<Failure> Course(RunLog& log) override {
     Coordinator::Options options;
     options.plan = plan_;
+    options.controller = Controller();
     options.steps = steps_;
     options.fleet = &fleet();
     options.events = &events_;
@@ -163,6 +154,12 @@ class LogRun final : public PlannedRun {
     options.log = &log;
     options.feed = &feed_;
     options.guard = guard_.get();
+    const std::unique_ptr<CommandRunner> commands = MakeCommandRunner();
+    std::optional<Disturber> disturber;
+    if (!plan_.disturb().empty()) {
+      options.disturber = &disturber.emplace(Disturber::Options{plan_, commands.get(), &clock_, &log, &feed_,
+                                                                [this](const std::string& text) { Say(text); }});
+    }
     if (!ListsSteps(plan_) || plan_.until_steady_ns() > 0)
       options.next_step = [this, &log] { return NextStep(log.analyzer()); };
     if (how_.turn != nullptr) {
@@ -274,6 +271,7 @@ class LogRun final : public PlannedRun {
       for (const std::string& text : DescribePlacement(plan_)) console_.out << SanitizeForTerminal(text) << '\n';
     }
     for (const std::string& text : DescribeSweep(plan_)) console_.out << text << '\n';
+    for (const std::string& text : DescribeDisturbances(plan_)) console_.out << SanitizeForTerminal(text) << '\n';
   }
 
   std::vector<std::string> KeptFiles(const v1::Report& report) const override {
@@ -335,6 +333,22 @@ void Repeat(uint32_t times, std::vector<v1::LogStep>& steps) {
 
 }  // namespace
 
+std::vector<AgentPlace> LogPlaces(const v1::TestPlan& plan) {
+  std::vector<AgentPlace> places;
+  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) {
+    const int host = static_cast<int>(places.size());
+    places.push_back({plan.hosts().empty() ? "" : plan.hosts(host).address(), {}});
+    if (UsesPaths(workload)) {
+      places.back().roots = RootsOfFiles(workload);
+      continue;
+    }
+    for (const std::string& directory : DirsOf(workload)) {
+      places.back().roots.push_back({directory, DirectoryOption(workload)});
+    }
+  }
+  return places;
+}
+
 std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& hosts, const v1::TestPlan& plan,
                                      const RunInTurn* turn) {
   std::vector<v1::LogWorkload> workloads;
@@ -364,6 +378,10 @@ std::optional<Failure> CheckPlanCaps(const std::vector<std::unique_ptr<Host>>& h
 
 int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
             const RunSurroundings& around) {
+  if (const std::string why = ForbiddenCommands(plan); !why.empty() && !how.allow_commands && !how.dry_run) {
+    if (how.end != nullptr) how.end->errors = {why};
+    return PrintError(console, why, Exit::kWrong);
+  }
   if (plan.has_protect() && how.protection == nullptr && !how.dry_run) {
     return RunProtected(plan, how, access, console, around);
   }

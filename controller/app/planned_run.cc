@@ -22,6 +22,7 @@
 #include "controller/render/junit_xml.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
+#include "controller/run/controller_facts.h"
 #include "controller/run/preparation.h"
 
 namespace plimsoll {
@@ -63,23 +64,28 @@ RunSurroundings OwnSurroundings() {
   RunSurroundings around;
   around.clock = &clock;
   around.progress = stderr;
+  around.describe_controller = DescribeController;
   return around;
+}
+
+std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& report) {
+  std::vector<std::pair<std::string, std::string>> files = {{"report.txt", RenderText(report)},
+                                                            {"report.json", RenderJson(report)},
+                                                            {"report.csv", RenderCsv(report)},
+                                                            {"timeline.csv", RenderTimelineCsv(report)}};
+  if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
+    files.emplace_back(section->file, section->render_file(report));
+  }
+  return files;
 }
 
 absl::Status WriteReportFiles(const ResultsDirectory& results, Seal seal, const v1::Report& report,
                               std::string* digest_text) {
   absl::Status first;
   std::vector<std::string> sealed = {"journal"};
-  const auto write = [&](const char* name, const std::string& content) {
+  for (const auto& [name, content] : ReportFiles(report)) {
     first.Update(results.Write(name, content));
-    sealed.emplace_back(name);
-  };
-  write("report.txt", RenderText(report));
-  write("report.json", RenderJson(report));
-  write("report.csv", RenderCsv(report));
-  write("timeline.csv", RenderTimelineCsv(report));
-  if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
-    write(section->file, section->render_file(report));
+    sealed.push_back(name);
   }
   const absl::StatusOr<DigestState> digest = SealResults(results, seal, sealed);
   first.Update(SealFailure(digest));
@@ -111,7 +117,8 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
       events_(events),
       agents_(
           clock_, events_, [this](const std::string& text) { Say(text); }, around.make_client, beside_key),
-      kind_(kind) {
+      kind_(kind),
+      describe_controller_(around.describe_controller) {
   if (around.catches_signals) interrupts_.emplace(events_);
   std::FILE* const out = around.progress;
   if (kind.in_place && !how.quiet) {

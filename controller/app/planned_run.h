@@ -1,6 +1,7 @@
 // A run of a plan, of any kind: its agents, its results, its course and its report, in this order.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,10 @@ class PlannedRun {
   virtual std::vector<std::string> KeptFiles(const v1::Report& /*report*/) const { return {}; }
 
   Fleet& fleet() const { return agents_.fleet(); }
+  // What the journal records of this process.
+  v1::ControllerFacts Controller() const {
+    return describe_controller_ ? describe_controller_() : v1::ControllerFacts();
+  }
   // A line of progress.
   void Say(const std::string& text) {
     if (!how_.quiet) feed_.Line(text);
@@ -86,6 +91,7 @@ class PlannedRun {
   int Report(ResultsDirectory& results, RunLog& log);
 
   const Kind kind_;
+  const std::function<v1::ControllerFacts()> describe_controller_;
 };
 
 }  // namespace plimsoll

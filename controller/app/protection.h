@@ -1,122 +1,88 @@
-// A live queue manager whose log writes are watched while a run loads the storage below them.
+// Writes of others that a run must not slow down: what watches them beside it, and what ends it.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
-#include <thread>
 #include <variant>
+#include <vector>
 
 #include "common/mutex.h"
 #include "controller/app/runs.h"
+#include "controller/app/slowdown_rule.h"
 #include "controller/run/run_guard.h"
 
 namespace plimsoll {
 
-// The log writes of a second: how many ended, and how long they took together. Where none ended on a host and one is in
-// flight there, that one counts with the time for which it has been.
-struct ProtectedSecond {
-  uint64_t writes = 0;
-  double latency_sum_ns = 0;
-};
-
-// Compares what log writes take with what they took before. One thread.
-class SlowdownRule {
- public:
-  // Of the seconds before the run, and of the latest ones.
-  static constexpr uint32_t kBaselineSeconds = 10;
-  static constexpr uint32_t kRecentSeconds = 5;
-
-  // `factor`: how many times as long as before they may take.
-  explicit SlowdownRule(double factor) : factor_(factor) {}
-
-  // The first kBaselineSeconds are the baseline.
-  void Add(const ProtectedSecond& second);
-  bool has_baseline() const { return seen_ >= kBaselineSeconds; }
-  // Mean of the baseline; 0: nothing was written.
-  double baseline_ns() const { return Mean(baseline_); }
-  // Mean of the last kRecentSeconds after the baseline, once they are there; 0: nothing was written in them.
-  double recent_ns() const { return recent_.size() < kRecentSeconds ? 0 : Mean(recent_sum_); }
-  // Whether the recent ones take longer than they may.
-  bool slowed() const { return has_baseline() && recent_ns() > factor_ * baseline_ns(); }
-  // Mean of all seconds after the baseline, and the largest recent_ns() of them.
-  double since_ns() const { return Mean(since_); }
-  double worst_ns() const { return worst_ns_; }
-
- private:
-  static double Mean(const ProtectedSecond& sum) {
-    return sum.writes == 0 ? 0 : sum.latency_sum_ns / static_cast<double>(sum.writes);
-  }
-
-  const double factor_;
-  uint32_t seen_ = 0;
-  ProtectedSecond baseline_;
-  ProtectedSecond since_;
-  std::deque<ProtectedSecond> recent_;
-  ProtectedSecond recent_sum_;
-  double worst_ns_ = 0;
-};
-
-// A watch of the queue manager in a thread of its own, whose results are in a directory of their own. Its sessions are
-// held beside those of the run. Thread-safe.
+// Watches the writes in a thread of its own: WatchProtection those of a live queue manager to its log, MountProtection
+// all that a host writes to a mount. Thread-safe.
 class Protection {
  public:
   struct Options {
-    // Of the run; it has `protect`.
-    v1::TestPlan plan;
+    // Of the runs that it guards, one or the sides of a comparison. They have the same `protect` and factor.
+    std::vector<v1::TestPlan> plans;
     AgentAccess access;
     RunSurroundings around;
     // How long the run may take, as far as it is known.
     int64_t length_ns = 0;
-    // Where the results of the watch go; empty: the default directory.
+    // Where the results of a watch go; empty: the default directory.
     std::string out;
   };
 
-  // Watches until there is a baseline. A failure, with what the watch said, where there is none.
-  static std::variant<Failure, std::unique_ptr<Protection>> Start(Options options);
-  // Ends the watch, and waits for it.
-  ~Protection();
+  // Watches until there is a baseline. A failure, with its reasons, where there is none.
+  static std::variant<Failure, std::unique_ptr<Protection>> Start(const Options& options);
+  // Ends watching, and waits for it.
+  virtual ~Protection() = default;
   Protection(const Protection&) = delete;
   Protection& operator=(const Protection&) = delete;
 
-  // How the run's sessions are held beside the watch's.
-  RunBeside ForRun() const { return {"", "", beside_.run_id, beside_.own_key}; }
+  // How the run's sessions are held beside those of the watch.
+  virtual RunBeside ForRun() const { return {}; }
   // Why the run must end; empty: it need not.
   std::string MustStop(MonotonicNs now) const;
   // "QM1: its log writes took 1.552 ms on average in the 10 s before the run".
   std::string BaselineText() const;
-  // BaselineText, and what the log writes took since.
+  // BaselineText, and what the writes took since.
   std::string SummaryText() const;
 
+ protected:
+  struct Words {
+    // "its log writes": what took so long.
+    std::string writes;
+    // Why there is no baseline where nothing was written.
+    std::string nothing;
+  };
+  Protection(const v1::TestPlan& plan, const Clock& clock, Words words);
+
+  // Before the first second: where the writes go, "" where that is not known, and by how much sums of their times may
+  // be off.
+  void Begin(const std::string& where, double error_ns);
+  void Add(const ProtectedSecond& second, MonotonicNs now);
+  // Nothing more is seen: why the command fails where there is no baseline yet, and why the run ends where there is.
+  void EndWith(Failure failure, const std::string& reason);
+
+  const Clock& clock_;
+
  private:
-  class Seconds;
-
-  explicit Protection(Options options);
-  void Run();
   std::optional<Failure> AwaitBaseline();
+  std::string Name() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Before() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Options options_;
   const std::string name_;
+  const std::string context_;
   const double factor_;
-  RunBeside beside_;
-  EventQueue events_;
-  std::ostringstream report_;
-  std::ostringstream errors_;
-  PartEnd end_;
+  const Words words_;
 
   mutable Mutex mutex_;
   CondVar changed_;
   SlowdownRule rule_ ABSL_GUARDED_BY(mutex_);
+  std::string where_ ABSL_GUARDED_BY(mutex_);
   // When a second came last.
   MonotonicNs last_ ABSL_GUARDED_BY(mutex_);
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  // The exit code of the watch, once it is over.
-  int code_ ABSL_GUARDED_BY(mutex_) = 0;
-
-  std::thread thread_;  // last: starts when everything else is there
+  // Once nothing more is seen: why.
+  std::optional<Failure> over_ ABSL_GUARDED_BY(mutex_);
+  std::string reason_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The guard (null: the plan has no other), which asks the protection, too, and has a note about it at the end.

@@ -60,6 +60,7 @@ class RestartRun final : public PlannedRun {
   std::optional<Failure> Course(RunLog& log) override {
     RestartCourse::Options options;
     options.plan = plan_;
+    options.controller = Controller();
     v1::HostPlan& host = options.host_plan;
     host.set_run_id(run_id_);
     host.set_run_token(NewRunToken());

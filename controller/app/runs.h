@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/mutex.h"
@@ -26,6 +27,7 @@
 #include "controller/run/coordinator.h"
 #include "controller/run/held_program.h"
 #include "plimsoll/v1/check_report.pb.h"
+#include "plimsoll/v1/controller.pb.h"
 
 namespace plimsoll {
 
@@ -59,6 +61,8 @@ struct RunSurroundings {
   bool catches_signals = true;
   // How agents are reached; empty: over gRPC.
   AgentClientFactory make_client;
+  // What results record of the controller; empty: nothing.
+  std::function<v1::ControllerFacts()> describe_controller;
 };
 
 // The machine's own.
@@ -96,6 +100,8 @@ struct PlanRun {
   // Without the warnings that an earlier run of this plan has given.
   bool repeated = false;
   bool dry_run = false;
+  // Whether commands of the plan (`disturb`) may run on this machine.
+  bool allow_commands = false;
   // Further options of agents that are started for it.
   std::vector<std::string> agent_options;
   // Plans for the same agents that are run after this one: it is refused where an agent's caps do not allow one of
@@ -110,7 +116,7 @@ struct PlanRun {
   RunBeside beside;
   // Gets the interrupts, and outlives the run. Null: the run has a queue of its own.
   EventQueue* events = nullptr;
-  // What is watched so that the run does not harm it; outlives the run. Null: nothing is.
+  // What is watched so that the run does not harm it; outlives the run. Null: the run starts what its plan asks for.
   Protection* protection = nullptr;
   // Lines of figures in place of other progress while it measures, one for each interval of this length; 0: none.
   int64_t interval_ns = 0;
@@ -146,6 +152,9 @@ int RunRestart(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& 
 // the step starts. Null where it runs already.
 int RunWatch(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& access, Console& console,
              const RunSurroundings& around, HeldProgram* program);
+
+// The agents of a plan of log writing, by host, and the directories below which they write.
+std::vector<AgentPlace> LogPlaces(const v1::TestPlan& plan);
 
 // Where the plan may take longer, or write more, than an agent was started to allow, a line for each such host: kWrong.
 // A search counts with its budget, rounds until steadiness with the time that they may take, a run that takes turns
@@ -258,6 +267,10 @@ struct FsckRun {
 
 // Runs the checks; errors go to console.err. Returns the exit code: Exit::kWrong where the report could not be kept.
 int RunFsck(const FsckRun& run, Console& console);
+
+// The files that a report is shown in, but its page, by name: report.txt, report.json, report.csv and timeline.csv, of
+// a search curve.csv, too. They follow from the report alone.
+std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& report);
 
 // Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too;
 // and digest.txt over all of them but the page, which shows the digest, and over the journal. Goes on past a failure

@@ -105,6 +105,7 @@ class WatchRun final : public PlannedRun {
   std::optional<Failure> Course(RunLog& log) override {
     Coordinator::Options options;
     options.plan = plan_;
+    options.controller = Controller();
     options.steps = steps_;
     options.fleet = &fleet();
     options.events = &events_;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/app/protection.h"
 #include "controller/app/runs.h"
 #include "controller/cli/ab_record.h"
 #include "controller/cli/ab_sides.h"
@@ -59,11 +61,13 @@ class Ab {
     record_.order_seed = flags_.order_seed ? *flags_.order_seed : std::random_device()();
     record_.differs.assign(settings_.differs.begin(), settings_.differs.end());
     record_.min_effect = flags_.compare.min_effect;
+    record_.judged = {flags_.compare.fail_if_slower, flags_.compare.gate, flags_.compare.times};
     for (const std::string& name : record_.names) inputs_.push_back({{}, name});
   }
 
   int Execute() {
     if (flags_.dry_run) return DryRun();
+    if (const std::optional<Failure> failure = Protect()) return PrintFailure(line_, *failure);
     const std::string id = NewRunId();
     absl::StatusOr<ResultsDirectory> results = flags_.out.empty()
                                                    ? ResultsDirectory::CreateDefault(around_.clock->WallNow(), id)
@@ -80,6 +84,17 @@ class Ab {
   }
 
  private:
+  // Starts what guards both sides, whose baseline comes before either prepares. Nothing where the plans protect
+  // nothing.
+  std::optional<Failure> Protect() {
+    if (!sides_[0].plan.has_protect()) return std::nullopt;
+    auto started =
+        Protection::Start({.plans = {sides_[0].plan, sides_[1].plan}, .access = access_, .around = around_, .out = ""});
+    if (Failure* const failure = std::get_if<Failure>(&started)) return std::move(*failure);
+    protection_ = std::move(std::get<std::unique_ptr<Protection>>(started));
+    return std::nullopt;
+  }
+
   absl::Status Keep(const ResultsDirectory& results) const { return results.Write("ab.json", WriteAbRecord(record_)); }
 
   // Lists what the comparison follows from: the record and the runs of its rounds, and what it is shown in.
@@ -193,6 +208,7 @@ class Ab {
       options.plan = sides_[side].plan;
       options.how.out = (std::filesystem::path(path_) / RunName(side)).string();
       options.how.quiet = flags_.quiet;
+      options.how.protection = protection_.get();
       options.how.repeated = side > 0 && PlacesOf(0) == PlacesOf(1);
       options.turns = (count == 1 ? 2 : 1) * flags_.rounds;
       if (count == 2 && AgentsServeBoth()) options.others_ns = flags_.rounds * StepsNs(1 - side);
@@ -327,6 +343,7 @@ class Ab {
       PlanRun how;
       how.out = (std::filesystem::path(path_) / name).string();
       how.quiet = flags_.quiet;
+      how.protection = protection_.get();
       how.repeated = round > 1;
       PartEnd end;
       how.end = &end;
@@ -465,6 +482,8 @@ class Ab {
   const AgentAccess access_;
   CommandLine& line_;
   const RunSurroundings around_;
+  // Null: the plans protect nothing.
+  std::unique_ptr<Protection> protection_;
   AbRecord record_;
   std::string path_;
   // The complete rounds.

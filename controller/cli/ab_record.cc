@@ -183,6 +183,11 @@ std::string WriteAbRecord(const AbRecord& record) {
   json.Key("order_seed").UInt(record.order_seed);
   WriteTexts("differs", record.differs, json);
   json.Key("min_effect").String(record.min_effect);
+  if (record.judged.has_value()) {
+    json.Key("fail_if_slower").String(record.judged->fail_if_slower);
+    json.Key("gate").String(record.judged->gate);
+    json.Key("times").String(record.judged->times);
+  }
   json.Key("rounds").BeginArray();
   for (const AbRound& round : record.rounds) {
     json.BeginObject();
@@ -218,6 +223,10 @@ absl::StatusOr<AbRecord> ReadAbRecord(const std::string& text) {
     record.order_seed = document.at("order_seed").get<uint64_t>();
     record.differs = document.at("differs").get<std::vector<std::string>>();
     record.min_effect = document.at("min_effect").get<std::string>();
+    if (document.contains("times")) {
+      record.judged = {document.at("fail_if_slower").get<std::string>(), document.at("gate").get<std::string>(),
+                       document.at("times").get<std::string>()};
+    }
     for (const nlohmann::json& round : document.at("rounds")) {
       record.rounds.push_back({round.at("order").get<std::string>(), ReadPart("a", round), ReadPart("b", round)});
     }

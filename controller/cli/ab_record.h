@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct AbRound {
   AbPart second;
 };
 
+// What the comparison tests, as values of options; empty: not given.
+struct AbJudged {
+  std::string fail_if_slower;
+  std::string gate;
+  std::string times;
+};
+
 struct AbRecord {
   std::vector<std::string> names;
   uint32_t planned_rounds = 0;
@@ -36,6 +44,8 @@ struct AbRecord {
   std::vector<std::string> differs;
   // As an option's value: "3%".
   std::string min_effect;
+  // Absent in records of a version that did not record it.
+  std::optional<AbJudged> judged;
   // The complete ones, in their order.
   std::vector<AbRound> rounds;
   // Why there are no more; "" while they are being measured.

@@ -25,6 +25,7 @@
 #include "controller/plan/plan_schema.h"
 #include "controller/plan/plan_yaml.h"
 #include "controller/report/run_kind.h"
+#include "controller/report/watched.h"
 #include "controller/run/process.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -130,16 +131,21 @@ absl::Status CheckOneDirectory(const v1::TestPlan& plan) {
     return absl::InvalidArgumentError(
         "ab takes no plan with a placement, whose steps have different hosts down: run it with `plimsoll run`");
   }
+  if (!plan.disturb().empty()) {
+    return absl::InvalidArgumentError(
+        "ab takes no plan with `disturb`, whose commands change what is compared: run it with `plimsoll run`");
+  }
   if (plan.has_sweep()) {
     return absl::InvalidArgumentError(
         "ab takes no list of --rate or --qm, whose steps have different loads: give one value, or measure the list "
         "with "
         "`plimsoll run`");
   }
-  if (plan.has_protect()) {
+  if (plan.has_protect() && !ProtectsMount(plan)) {
     return absl::InvalidArgumentError(
-        "ab takes no plan with --protect: an agent holds the sessions of both sides already; give ab --abort-if, or "
-        "protect a `plimsoll run`");
+        "ab takes no --protect of a queue manager: an agent holds the sessions of both sides already; protect the "
+        "mount "
+        "of its log (--protect mount=DIR), or give ab --abort-if");
   }
   if (plan.workload().create()) {
     return absl::InvalidArgumentError(
@@ -196,6 +202,10 @@ absl::StatusOr<std::vector<AbSide>> LoadSides(const AbFlags& flags, StatedDiffer
   for (size_t i = 0; i < 2; ++i) {
     const absl::Status one = CheckOneDirectory(sides[i].plan);
     if (!one.ok()) return flags.plans.size() == 2 ? InPlan(flags.plans[i], one) : one;
+  }
+  if (sides[0].plan.protect() != sides[1].plan.protect() ||
+      ProtectFactor(sides[0].plan) != ProtectFactor(sides[1].plan)) {
+    return absl::InvalidArgumentError("the plans of the sides differ in protect: one guard watches both");
   }
   const bool named = CheckSideName(sides[0].name).ok() && CheckSideName(sides[1].name).ok();
   if (!named || sides[0].name == sides[1].name) {

@@ -18,12 +18,14 @@
 #include "controller/accept/accept_parts.h"
 #include "controller/accept/accept_report.h"
 #include "controller/app/runs.h"
+#include "controller/cli/accept_outlook.h"
 #include "controller/cli/accept_record.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/result_list.h"
 #include "controller/cli/run_command.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/fleet.h"
@@ -34,9 +36,7 @@
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_yaml.h"
-#include "controller/plan/restart_plan.h"
 #include "controller/render/json.h"
 #include "controller/report/run_kind.h"
 #include "controller/run/preparation.h"
@@ -49,8 +49,6 @@
 namespace plimsoll {
 namespace {
 
-// What the quick checks take on fast storage (docs/fsck.md).
-constexpr int64_t kQuickChecksNs = 10 * kNsPerSecond;
 constexpr char kInterruptedText[] = "interrupted";
 
 struct AcceptFlags {
@@ -69,106 +67,6 @@ struct AcceptFlags {
 
 google::protobuf::Timestamp Moment(WallNs now) {
   return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(now.value);
-}
-
-// What all hosts of a part's plan write to prepare.
-uint64_t PreparedBytes(const v1::TestPlan& plan) {
-  uint64_t bytes = 0;
-  for (const v1::LogWorkload& workload : EffectiveWorkloads(plan)) bytes += ExtentBytes(workload);
-  return bytes;
-}
-
-// On fast storage: a takeover and what follows it take some seconds beside the moments that the plan sets.
-int64_t PlannedDrillNs(const v1::TestPlan& drill) {
-  constexpr int64_t kTakeoverNs = 5 * kNsPerSecond;
-  const v1::HaPlan& ha = drill.ha();
-  const int64_t rounds = ha.rounds();
-  const auto& faults = ha.faults();
-  const bool hangs = std::ranges::find(faults, v1::HA_FAULT_KIND_HANG) != faults.end();
-  return rounds * (kTakeoverNs + (ha.has_at_ns() ? ha.at_ns() : ha.window_ns() / 2)) +
-         (hangs ? rounds / faults.size() * HangNs(ha) : 0);
-}
-
-// With calls of a millisecond; without filling.
-int64_t PlannedRestartNs(const v1::TestPlan& restart) {
-  constexpr double kMostMs = 1e12;
-  double calls = 0;
-  for (const v1::RestartTrial& each : RestartCases(restart)) {
-    const bool one_by_one = each.redo().way() == v1::RESTART_REDO_WAY_PER_RECORD;
-    calls += one_by_one ? static_cast<double>(each.redo().records()) * each.redo().round_trips_per_record()
-                        : static_cast<double>(2 * each.undo().messages() + 1);
-  }
-  return static_cast<int64_t>(std::min(calls * restart.restart_time().rounds(), kMostMs)) * kNsPerMs;
-}
-
-// How long one run of the part takes by the plan, at most; without reaching the hosts, preparing and cleaning up.
-int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
-  switch (part) {
-    case v1::ACCEPT_PART_FSCK:
-      return kQuickChecksNs;
-    case v1::ACCEPT_PART_LOAD:
-      return WritingTimeOf(LoadPlanOf(plan)).ns + plan.settle_ns();
-    case v1::ACCEPT_PART_LIMIT:
-      return WritingTimeOf(SearchPlanOf(plan)).ns + plan.settle_ns();
-    case v1::ACCEPT_PART_HA:
-      return PlannedDrillNs(DrillPlanOf(plan, v1::HA_FENCE_EXTENTS));
-    case v1::ACCEPT_PART_RESTART_TIME:
-      return PlannedRestartNs(RestartPlanOf(plan));
-    default:
-      return 0;
-  }
-}
-
-// How long all runs of all parts take, as PlannedNs.
-int64_t AllPartsNs(const v1::TestPlan& plan) {
-  int64_t all_ns = 0;
-  for (const v1::AcceptPart part : kAcceptParts) {
-    if (HasPart(plan, part)) all_ns += RunsOf(plan, part) * PlannedNs(plan, part);
-  }
-  return all_ns;
-}
-
-// "storage check; fsck 3 times, about 10s each; load 3 times, ...", how long they take together, and what is written to
-// prepare. How long it takes to reach the hosts, to prepare and to clean up is not known.
-std::vector<std::string> Outlook(const v1::TestPlan& plan) {
-  uint64_t bytes = 0;
-  std::vector<std::string> parts;
-  const auto add = [&](v1::AcceptPart part, const std::string& how_exact) {
-    const uint32_t runs = RunsOf(plan, part);
-    const int64_t each_ns = PlannedNs(plan, part);
-    parts.push_back(absl::StrCat(PartName(part), runs == 1 ? " once, " : absl::StrCat(" ", runs, " times, "), how_exact,
-                                 FormatWholeSeconds(each_ns), runs == 1 ? "" : " each"));
-  };
-  if (HasPart(plan, v1::ACCEPT_PART_STORAGE)) parts.emplace_back("storage check");
-  if (HasPart(plan, v1::ACCEPT_PART_FSCK)) add(v1::ACCEPT_PART_FSCK, "about ");
-  if (HasPart(plan, v1::ACCEPT_PART_LOAD)) {
-    add(v1::ACCEPT_PART_LOAD, plan.until_steady_ns() > 0 ? "at most " : "");
-    bytes += plan.accept().runs() * PreparedBytes(LoadPlanOf(plan));
-  }
-  if (HasPart(plan, v1::ACCEPT_PART_LIMIT)) {
-    add(v1::ACCEPT_PART_LIMIT, "at most ");
-    bytes += plan.accept().runs() * PreparedBytes(SearchPlanOf(plan));
-  }
-  if (HasPart(plan, v1::ACCEPT_PART_HA)) {
-    add(v1::ACCEPT_PART_HA, "about ");
-    const v1::TestPlan drill = DrillPlanOf(plan, v1::HA_FENCE_EXTENTS);
-    for (const v1::LogWorkload& workload : HaFilledWorkloads(drill)) {
-      bytes += RunsOf(plan, v1::ACCEPT_PART_HA) * ExtentBytes(workload);
-    }
-  }
-  if (HasPart(plan, v1::ACCEPT_PART_RESTART_TIME)) {
-    add(v1::ACCEPT_PART_RESTART_TIME, "about ");
-    for (const v1::LogWorkload& workload : RestartFilledWorkloads(RestartPlanOf(plan))) bytes += ExtentBytes(workload);
-  }
-  std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};
-  lines.push_back(absl::StrCat(
-      "about ", FormatWholeSeconds(AllPartsNs(plan)),
-      bytes == 0 ? "" : absl::StrCat(", and the time to write ", FormatSizeForPeople(bytes), " of extents")));
-  if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() < 2) {
-    lines.emplace_back(
-        "one host alone has nothing for fsck to test: the result will not be PASS; leave fsck out of --parts");
-  }
-  return lines;
 }
 
 class Acceptance {
@@ -194,6 +92,7 @@ class Acceptance {
     report_.set_id(NewRunId());
     report_.set_version(kVersion);
     report_.set_record_sha256(kRenewedSeal);
+    if (around_.describe_controller) *report_.mutable_controller() = around_.describe_controller();
     const WallNs begin = around_.clock->WallNow();
     *report_.mutable_begin() = Moment(begin);
     absl::StatusOr<ResultsDirectory> results = flags_.out.empty() ? ResultsDirectory::CreateDefault(begin, report_.id())
@@ -399,11 +298,12 @@ class Acceptance {
     return static_cast<int>(Exit::kOk);
   }
 
-  // Plans of load and search, as far as the acceptance has them.
+  // Plans of load, search and load under disturbances, as far as the acceptance has them.
   std::vector<v1::TestPlan> MeasuringPlans() const {
     std::vector<v1::TestPlan> plans;
     if (HasPart(plan_, v1::ACCEPT_PART_LOAD)) plans.push_back(LoadPlanOf(plan_));
     if (HasPart(plan_, v1::ACCEPT_PART_LIMIT)) plans.push_back(SearchPlanOf(plan_));
+    if (HasPart(plan_, v1::ACCEPT_PART_DISTURB)) plans.push_back(DisturbPlanOf(plan_));
     return plans;
   }
 
@@ -415,6 +315,8 @@ class Acceptance {
     how.quiet = flags_.quiet;
     how.repeated = warned_;
     warned_ = true;
+    // AcceptMain asked for it.
+    how.allow_commands = flags_.allow_commands;
     how.later = MeasuringPlans();
     how.whole = whole_;
     how.end = &end;
@@ -443,11 +345,16 @@ class Acceptance {
     how.later = MeasuringPlans();
     const bool drills = HasPart(plan_, v1::ACCEPT_PART_HA);
     const bool restarts = HasPart(plan_, v1::ACCEPT_PART_RESTART_TIME);
+    // Its commands are shown unless the only plan has them.
+    const bool disturbs = HasPart(plan_, v1::ACCEPT_PART_DISTURB) && how.later.size() > 1;
     int code = static_cast<int>(Exit::kOk);
     if (!how.later.empty() || !(drills || restarts)) {
       code = RunPlan(how.later.empty() ? LoadPlanOf(plan_) : how.later.front(), how, access_, line_, around_);
     }
     how.later.clear();
+    if (code == static_cast<int>(Exit::kOk) && disturbs) {
+      code = RunPlan(DisturbPlanOf(plan_), how, access_, line_, around_);
+    }
     if (code == static_cast<int>(Exit::kOk) && drills) {
       code = RunDrill(DrillPlanOf(plan_, v1::HA_FENCE_EXTENTS), how, access_, line_, around_);
     }
@@ -522,6 +429,11 @@ int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& aro
                                    "criterion out"),
                       Exit::kWrong);
   }
+  if (!plan->disturb().empty() && !flags.allow_commands && !flags.dry_run) {
+    return PrintError(line,
+                      "the disturbances run commands on this machine (disturb): read them, and pass --allow-commands",
+                      Exit::kWrong);
+  }
   const auto& faults = plan->ha().faults();
   const bool commands =
       std::ranges::any_of(faults, [](int fault) { return NeedsCommands(static_cast<v1::HaFaultKind>(fault)); });
@@ -567,9 +479,10 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       ->type_size(1)
       ->expected(1)
       ->take_all();
-  AddValue(*command, "--profile", "DIR", flags->profile,
-           "Results of plimsoll watch --profile: whether the drills need locks on the extents");
-  command->add_flag("--allow-commands", flags->allow_commands, "Run the drills' fault commands on this machine");
+  NamesResults(AddValue(*command, "--profile", "DIR", flags->profile,
+                        "Results of plimsoll watch --profile: whether the drills need locks on the extents"));
+  command->add_flag("--allow-commands", flags->allow_commands,
+                    "Run the commands of the drills' faults and of the disturbances on this machine");
   AddAccessFlags(*command, flags->access);
   flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")

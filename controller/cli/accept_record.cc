@@ -144,6 +144,9 @@ void ClearDerived(v1::AcceptRun& run) {
   run.clear_reasons();
   run.clear_notes();
   run.clear_criteria();
+  run.clear_outages();
+  run.clear_acknowledged_writes();
+  run.clear_lost_writes();
 }
 
 // The journal of the run, which is `under_way` where the acceptance was cut off. Its figures go into the report unless
@@ -320,6 +323,14 @@ absl::StatusOr<std::vector<std::string>> AcceptDifferences(const std::string& di
   if (differences.empty() && recorded.outcome() != derived.outcome()) {
     differences.push_back(absl::StrCat(kAcceptRecordName, " has the verdict ", OutcomeText(recorded.outcome()),
                                        ", and its parts give ", OutcomeText(derived.outcome())));
+  }
+  // Of another version, or of a record that was written in another way, the text may be another one.
+  if (differences.empty() && text == RenderRecord(derived)) {
+    constexpr char kTextName[] = "accept.txt";
+    const absl::StatusOr<std::string> shown = ReadFile((fs::path(directory) / kTextName).string(), kMostAcceptBytes);
+    if (shown.ok() && *shown != RenderAcceptText(derived)) {
+      differences.push_back(absl::StrCat(kTextName, " does not show the acceptance that the parts give"));
+    }
   }
   return differences;
 }

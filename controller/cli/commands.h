@@ -16,6 +16,7 @@ void AddHaCommand(CLI::App& app, CommandLine& line);
 void AddRestartCommand(CLI::App& app, CommandLine& line);
 void AddWatchCommand(CLI::App& app, CommandLine& line);
 void AddHostsCommand(CLI::App& app, CommandLine& line);
+void AddListCommand(CLI::App& app, CommandLine& line);
 void AddReportCommand(CLI::App& app, CommandLine& line);
 void AddVerifyCommand(CLI::App& app, CommandLine& line);
 void AddCompareCommand(CLI::App& app, CommandLine& line);
@@ -31,15 +32,17 @@ void AddMqldtCommand(CLI::App& app, CommandLine& line);
 // In xdisk's place: its options, its output.
 void AddXdiskCommand(CLI::App& app, CommandLine& line);
 void AddTlsCommand(CLI::App& app, CommandLine& line);
+// `kubernetes manifests`: prints what starts agents in a cluster.
+void AddKubernetesCommand(CLI::App& app, CommandLine& line);
 // In the source of `hosts`, which asks agents in the same way.
 void AddStorageCommand(CLI::App& app, CommandLine& line);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    AddRunCommand,   AddLimitCommand,   AddAcceptCommand, AddHaCommand,     AddRestartCommand,
-    AddWatchCommand, AddHostsCommand,   AddReportCommand, AddVerifyCommand, AddCompareCommand,
-    AddAbCommand,    AddExportCommand,  AddPlanCommand,   AddCleanCommand,  AddFsckCommand,
-    AddTlsCommand,   AddStorageCommand, AddMqldtCommand,  AddXdiskCommand,
+    AddRunCommand,     AddLimitCommand, AddAcceptCommand, AddHaCommand,     AddRestartCommand, AddWatchCommand,
+    AddHostsCommand,   AddListCommand,  AddReportCommand, AddVerifyCommand, AddCompareCommand, AddAbCommand,
+    AddExportCommand,  AddPlanCommand,  AddCleanCommand,  AddFsckCommand,   AddTlsCommand,     AddKubernetesCommand,
+    AddStorageCommand, AddMqldtCommand, AddXdiskCommand,
 };
 
 }  // namespace plimsoll

@@ -21,6 +21,7 @@
 #include "controller/cli/ab_record.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/result_list.h"
 #include "controller/compare/compare.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/report_json.h"
@@ -272,11 +273,11 @@ int CompareMain(CompareCommandFlags& flags, const CLI::App& command, CommandLine
 void AddCompareCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<CompareCommandFlags>();
   CLI::App* command = app.add_subcommand("compare", "Compare results, with significance tests");
-  command
-      ->add_option("RESULT", flags->results,
-                   "Result directories, or their report.json; each is compared with the first. Repeated runs "
-                   "of one configuration, separated by commas, form one side. A `plimsoll ab` directory given "
-                   "alone is compared round by round")
+  NamesResults(
+      command->add_option("RESULT", flags->results,
+                          "Result directories, or their report.json; each is compared with the first. Repeated runs "
+                          "of one configuration, separated by commas, form one side. A `plimsoll ab` directory given "
+                          "alone is compared round by round"))
       ->required();
   command->add_flag("--paired", flags->paired,
                     "Compare the n-th run of one side with the n-th of the other; with one run per side, the "

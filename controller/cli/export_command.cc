@@ -19,6 +19,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/result_list.h"
 #include "controller/export/formats.h"
 #include "controller/export/output.h"
 #include "controller/export/run_index.h"
@@ -39,6 +40,8 @@ struct ExportFlags {
   uint32_t step = 0;
   bool warmup = false;
   bool unix_epoch = false;
+  // 0: not given.
+  uint32_t slowest = 0;
 };
 
 // Why the run has nothing that a format could hold; OK where a step of it began.
@@ -205,6 +208,10 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
     return PrintError(line, absl::StrCat("--log-unix-epoch is for fio-log: ", format->name, " has times of its own"),
                       Exit::kWrong);
   }
+  if (flags.slowest > 0 && !format->has_slowest) {
+    return PrintError(line, absl::StrCat("--slowest is for evidence: ", format->name, " has all writes and reads"),
+                      Exit::kWrong);
+  }
   if (const absl::Status one = CheckOneRun(flags.directory); !one.ok()) return PrintError(line, one, Exit::kWrong);
   if (!flags.output.empty() && flags.output != kStandardOutput && !format->makes_directory) {
     const absl::Status writable = CheckWritable("--output", flags.output);
@@ -238,6 +245,7 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
   if (!writes.ok()) return PrintError(line, writes.status(), Exit::kWrong);
   ExportTask task{**index, filter, **writes};
   task.unix_epoch = flags.unix_epoch;
+  if (flags.slowest > 0) task.slowest = flags.slowest;
   const absl::StatusOr<uint64_t> done =
       RunExport(*format, task, *path, results, results.valid() ? format->default_name : "", line.out);
   // Not an error, as in other tools: the reader of the pipe has closed it.
@@ -262,7 +270,7 @@ int ExportMain(const ExportFlags& flags, CommandLine& line) {
 void AddExportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command = app.add_subcommand("export", "Export every write and read of a run for other tools");
-  command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
+  NamesResults(command->add_option("DIR", flags->directory, "Directory of the results, or a journal"))->required();
   command->add_option("--format", flags->format, FormatsHelp())->required();
   command->add_option("--output", flags->output, OutputHelp());
   command->add_option("--step", flags->step, "Export this step only (the first is 1)")
@@ -270,6 +278,10 @@ void AddExportCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--warmup", flags->warmup, "Include the warm-up, marked as such");
   command->add_flag("--log-unix-epoch", flags->unix_epoch,
                     "Of fio-log: times in ms since 1970 instead of since the first step, as fio's option of that name");
+  command
+      ->add_option("--slowest", flags->slowest,
+                   absl::StrCat("Of evidence: number of slowest writes and reads (default: ", kSlowestOperations, ")"))
+      ->check(NumberFrom(1U, kMostSlowestOperations));
   command->footer(
       "Example:\n  plimsoll export plimsoll-results/20261120T192011Z-7f3a21 --format csv --output writes.csv");
   command->callback([flags, &line] { line.action = [flags, &line] { return ExportMain(*flags, line); }; });

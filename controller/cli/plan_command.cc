@@ -25,6 +25,7 @@
 #include "controller/mq/mq_files.h"
 #include "controller/mq/mq_plan.h"
 #include "controller/plan/accept_plan.h"
+#include "controller/plan/disturb_plan.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/placement.h"
 #include "controller/plan/plan_check.h"
@@ -208,6 +209,7 @@ int CheckPlanFile(const std::string& path, const PlanFlags& flags, CommandLine& 
   }
   for (const std::string& text : DescribeSweep(*plan)) line.out << text << '\n';
   for (const std::string& text : DescribeCommands(plan->ha())) line.out << SanitizeForTerminal(text) << '\n';
+  for (const std::string& text : DescribeDisturbances(*plan)) line.out << SanitizeForTerminal(text) << '\n';
   for (const std::string& note : PlanNotes(*plan)) line.out << "note: " << note << '\n';
   return static_cast<int>(Exit::kOk);
 }

@@ -20,6 +20,7 @@
 #include "controller/cli/compare_command.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
+#include "controller/cli/result_list.h"
 #include "controller/export/output.h"
 #include "controller/export/run_index.h"
 #include "controller/from_watch/playback_plan.h"
@@ -138,7 +139,8 @@ int FromWatchMain(const FromWatchFlags& flags, CommandLine& line) {
 void AddFromWatchCommand(CLI::App& plan, CommandLine& line) {
   CLI::App* command = plan.add_subcommand("from-watch", "Make a plan that plays the log writes of a watch");
   auto flags = std::make_shared<FromWatchFlags>();
-  AddValue(*command, "DIR", "DIR", flags->directory, "Directory of the results of `plimsoll watch`")->required();
+  NamesResults(AddValue(*command, "DIR", "DIR", flags->directory, "Directory of the results of `plimsoll watch`"))
+      ->required();
   AddOutputFile(*command, "--out", flags->out, "Write the plan to this file instead of standard output");
   AddOutputFile(*command, "--pattern", flags->pattern,
                 absl::StrCat("Write the recorded writes to this file (if not given: DIR/", kPatternFileName, ")"));

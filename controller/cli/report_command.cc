@@ -10,6 +10,7 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/result_list.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/journal/digest.h"
 #include "controller/journal/results.h"
@@ -102,7 +103,7 @@ int ReportMain(ReportFlags& flags, CommandLine& line) {
 void AddReportCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<ReportFlags>();
   CLI::App* command = app.add_subcommand("report", "Recreate the report of a run from its journal");
-  command->add_option("DIR", flags->directory, "Directory of the results, or a journal")->required();
+  NamesResults(command->add_option("DIR", flags->directory, "Directory of the results, or a journal"))->required();
   CLI::Option* json = AddJsonFlag(*command, flags->view.json);
   command->add_flag("--print-only", flags->print_only, "Print the report without writing its files again");
   flags->view.AddTo(*command, "before the report");

@@ -166,6 +166,8 @@ void AddRunCommand(CLI::App& app, CommandLine& line, const RunSurroundings& arou
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "Measure log writes on one host or on many at once");
   AddFlags(command, flags, line, around);
+  command->add_flag("--allow-commands", flags->how.allow_commands,
+                    "Run the commands of the plan's `disturb` on this machine (docs/disturb.md)");
   command->footer(
       "Examples:\n"
       "  plimsoll run --dir /mnt/mqlog --bsize 4k,64k --duration 30 --qm 2\n"

@@ -21,11 +21,14 @@
 #include "common/text.h"
 #include "common/units.h"
 #include "controller/analysis/analyzer.h"
+#include "controller/app/runs.h"
+#include "controller/cli/ab_comparison.h"
 #include "controller/cli/ab_record.h"
 #include "controller/cli/accept_record.h"
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/outputs.h"
+#include "controller/cli/result_list.h"
 #include "controller/compare/report_json.h"
 #include "controller/fleet/exit_code.h"
 #include "controller/journal/digest.h"
@@ -45,7 +48,7 @@ constexpr size_t kMostReportBytes = size_t{256} << 20;
 // What the results of each kind have: of a run, of `plimsoll accept`, of `plimsoll ab`, and of two parts of an
 // acceptance.
 const std::vector<std::vector<std::string>> kNeededFiles = {
-    {kJournalFile, kReportFile}, {"accept.json"}, {"ab.json"}, {"storage.json"}, {"fsck.json"}};
+    {kJournalFile, kReportFile}, {"accept.json"}, {"ab.json", "compare.json"}, {"storage.json"}, {"fsck.json"}};
 
 struct VerifyFlags {
   std::string directory;
@@ -120,6 +123,17 @@ bool SameVerdict(const v1::VerdictReport& one, const v1::VerdictReport& other) {
          });
 }
 
+// Holds the files of a run's results that show the report against it.
+void CheckShown(const fs::path& place, const std::string& prefix, const v1::Report& report, Findings& findings) {
+  for (const auto& [name, content] : ReportFiles(report)) {
+    if (!IsRegular(place / name)) continue;
+    const absl::StatusOr<std::string> text = ReadFile((place / name).string(), kMostReportBytes);
+    if (text.ok() && *text != content) {
+      findings.DiffersToo(absl::StrCat(prefix, name, " does not show the report that the journal gives"));
+    }
+  }
+}
+
 // Holds the report.json of a run, in the directory `part` (empty: none) of the results, against its journal. `sealed`:
 // the list of files is the one whose digest was given. Returns the verdict that the journal gives; empty: it gives
 // none.
@@ -137,7 +151,11 @@ std::string CheckRunReport(const std::string& directory, const std::string& part
   }
   const std::string verdict = OutcomeText(derived->verdict());
   const absl::StatusOr<std::string> text = ReadFile((place / kReportFile).string(), kMostReportBytes);
-  if (text.ok() && *text == RenderJson(*derived)) return verdict;
+  if (text.ok() && *text == RenderJson(*derived)) {
+    // This build makes the same report: the other files that show it are the same, too. With the digest they are.
+    if (!sealed) CheckShown(place, prefix, *derived, findings);
+    return verdict;
+  }
   const absl::StatusOr<v1::Report> recorded = text.ok() ? ParseReportJson(*text) : text.status();
   if (!recorded.ok()) {
     findings.Undecided(absl::StrCat(prefix, kReportFile, ": ", std::string(recorded.status().message())));
@@ -158,6 +176,23 @@ std::string CheckRunReport(const std::string& directory, const std::string& part
   return verdict;
 }
 
+// Holds the comparison of `plimsoll ab` against the journals of its rounds, which are as they were sealed.
+void CheckComparison(const std::string& directory, bool sealed, Findings& findings) {
+  // What was changed is named already.
+  if (findings.IsNamed("compare.json")) return;
+  const absl::StatusOr<ComparisonDifferences> found = CheckAbComparison(directory);
+  if (!found.ok()) {
+    findings.Undecided(absl::StrCat("the rounds cannot be compared again: ", std::string(found.status().message())));
+    return;
+  }
+  if (sealed && !found->other_text.empty()) {
+    // The digest shows that it is what was recorded.
+    findings.Remark(found->other_text);
+    return;
+  }
+  for (const std::string& text : found->differences) findings.DiffersToo(text);
+}
+
 // Holds the verdict against what it follows from, in the way of the results' kind. Returns the derived one; empty:
 // there is none.
 std::string CheckVerdict(const std::string& directory, const std::vector<std::string>& listed, bool sealed,
@@ -175,6 +210,7 @@ std::string CheckVerdict(const std::string& directory, const std::vector<std::st
     if (seals.ok()) verdict = OutcomeText(outcome);
   } else if (IsAbDirectory(directory)) {
     seals = AbDifferences(directory);
+    if (seals.ok() && seals->empty()) CheckComparison(directory, sealed, findings);
   }
   if (!seals.ok()) {
     findings.Undecided(std::string(seals.status().message()));
@@ -281,7 +317,7 @@ int VerifyMain(const VerifyFlags& flags, CommandLine& line) {
 void AddVerifyCommand(CLI::App& app, CommandLine& line) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = app.add_subcommand("verify", "Check that results are those that were recorded");
-  command->add_option("DIR", flags->directory, "Directory of the results")->required();
+  NamesResults(command->add_option("DIR", flags->directory, "Directory of the results"))->required();
   AddValue(*command, "--digest", "SHA256", flags->digest,
            "Digest that the command printed when it ended (default: print the digest, and the sum of each file)");
   command->footer(

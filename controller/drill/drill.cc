@@ -42,7 +42,7 @@ Drill::Drill(Options options)
 }
 
 std::optional<Failure> Drill::Run() {
-  AppendRunBegin(options_.plan, options_.host_plans, {}, clock_, fleet_, log_);
+  AppendRunBegin(options_.plan, options_.host_plans, {}, options_.controller, clock_, fleet_, log_);
   options_.feed->Preparing();
   std::optional<Failure> failure = preparation_.Run();
   options_.feed->StepEnds();

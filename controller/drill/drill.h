@@ -21,6 +21,7 @@
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/session_driver.h"
+#include "plimsoll/v1/controller.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -38,6 +39,8 @@ class Drill final : private SessionCourse {
     // Checked, every default filled in, with a seed.
     v1::TestPlan plan;
     std::vector<v1::HostPlan> host_plans;  // by host
+    // What the journal records of the controller.
+    v1::ControllerFacts controller;
     Fleet* fleet = nullptr;
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;

@@ -1,6 +1,7 @@
 // The formats of plimsoll export.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -85,6 +86,17 @@ absl::StatusOr<uint64_t> ExportFioJson(const RunIndex& index, const WriteFilter&
 // where no job is near: a watch, simulated clients, a recording, a placement. Returns how many jobs.
 absl::StatusOr<uint64_t> ExportFioJob(const RunIndex& index, const WriteFilter& filter, Output& output);
 
+// CSV under lines that begin with "#": facts of the run, then the `slowest` writes and reads of the measured part, the
+// slowest first, and the stalls that the report lists, a line for each of their writers; each with its UTC time and the
+// bound of its error, the addresses of client and server, file and offset, and how the kernel's counters of its host
+// rose around it. Made from traces and frames: untraced writes are in it as far as frames name them. Returns how many
+// lines.
+absl::StatusOr<uint64_t> ExportEvidence(const RunIndex& index, const WriteFilter& filter, size_t slowest,
+                                        WriteStream& writes, Output& output);
+// Lines of slowest operations where the command line names no number, and the most that it may name.
+inline constexpr uint32_t kSlowestOperations = 100;
+inline constexpr uint32_t kMostSlowestOperations = 100'000;
+
 // What is exported, and where to.
 struct ExportTask {
   const RunIndex& index;
@@ -97,6 +109,8 @@ struct ExportTask {
   int results = -1;
   // Times since 1970, of formats that have them.
   bool unix_epoch = false;
+  // Number of slowest operations, of formats that choose them.
+  uint32_t slowest = kSlowestOperations;
 };
 
 // One format; what prints help and what runs an export both read it here.
@@ -119,6 +133,8 @@ struct ExportFormat {
   std::string (*remark)(const RunIndex& index, const WriteFilter& filter) = nullptr;
   // What it returns the number of; null: writes and reads.
   const char* counts = nullptr;
+  // Whether it chooses the slowest operations.
+  bool has_slowest = false;
 };
 
 inline constexpr ExportFormat kExportFormats[] = {
@@ -138,6 +154,11 @@ inline constexpr ExportFormat kExportFormats[] = {
     {"fio-job", "the nearest job of fio", nullptr, false, false, false,
      [](const ExportTask& task) { return ExportFioJob(task.index, task.filter, *task.output); }, false, nullptr,
      "jobs"},
+    {"evidence", "slowest writes and stalls, for a storage vendor", nullptr, false, false, false,
+     [](const ExportTask& task) {
+       return ExportEvidence(task.index, task.filter, task.slowest, task.writes, *task.output);
+     },
+     false, nullptr, "writes and stalls", true},
 };
 
 }  // namespace plimsoll

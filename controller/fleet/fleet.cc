@@ -4,7 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/kernel_clock.h"
 #include "common/text.h"
 
 namespace plimsoll {
@@ -55,6 +57,15 @@ std::string PlainName(const std::string& name) {
   return plain;
 }
 
+// Whether nothing but this kernel is certain to lie on the way to the agent: it is a child, or was reached without a
+// launcher over a Unix socket or the loopback interface.
+bool IsReachedLocally(const Host& host) {
+  if (host.launch == v1::AGENT_LAUNCH_CHILD) return true;
+  return host.launch == v1::AGENT_LAUNCH_UNSPECIFIED &&
+         (absl::StartsWith(host.address, "unix:") || absl::StartsWith(host.address, "127.") ||
+          absl::StartsWith(host.address, "localhost:") || absl::StartsWith(host.address, "[::1]:"));
+}
+
 }  // namespace
 
 std::string Host::WriterName(uint32_t qm) const {
@@ -70,13 +81,14 @@ v1::HostJoined Host::Joined(const v1::HostPlan& plan) const {
   if (description.ok()) *joined.mutable_description() = *description;
   *joined.mutable_plan() = plan;
   joined.set_launch(launch);
+  joined.set_same_clock(same_clock);
   joined.mutable_launch_words()->Assign(launch_words.begin(), launch_words.end());
   return joined;
 }
 
 Fleet::Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, const AgentClientFactory& make_client,
              const Clock& clock, EventQueue& events)
-    : clock_(clock), events_(events) {
+    : clock_(clock), events_(events), own_clock_(ReadKernelClock()) {
   for (const std::string& address : addresses) {
     auto host = std::make_unique<Host>();
     host->index = hosts_.size();
@@ -100,6 +112,12 @@ bool Fleet::Absorb(Event& event) {
     Host& of = host(event.host);
     of.description = std::move(*description);
     of.described = true;
+    // Known before its first probe, or not at all.
+    if (of.clock.empty()) {
+      of.same_clock = of.description.ok() && IsReachedLocally(of) &&
+                      KernelClock{of.description->boot_id(), of.description->time_namespace()}.IsThatOf(own_clock_);
+      if (of.same_clock) of.clock.AssumeSame();
+    }
     return true;
   }
   if (auto* probes = std::get_if<v1::ProbeBatch>(&event.body)) {
@@ -146,6 +164,16 @@ void Fleet::ListRunDirectories(const std::string& directory, int64_t timeout_ns)
     request.add_directories(directory);
     request.set_list_run_directories(true);
     host->client->Describe(std::move(request), timeout_ns);
+  }
+  AwaitDescriptions(timeout_ns);
+}
+
+void Fleet::ReadMountCounters(const std::vector<size_t>& hosts, const std::string& mount_point, int64_t timeout_ns) {
+  for (const size_t index : hosts) {
+    hosts_[index]->described = false;
+    v1::DescribeRequest request;
+    request.set_counters_of_mount(mount_point);
+    hosts_[index]->client->Describe(std::move(request), timeout_ns);
   }
   AwaitDescriptions(timeout_ns);
 }

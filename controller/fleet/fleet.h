@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/clock_fit.h"
+#include "common/kernel_clock.h"
 #include "common/protocol.h"
 #include "controller/fleet/agent_client.h"
 #include "controller/fleet/exit_code.h"
@@ -42,6 +43,8 @@ struct Host {
   // In how many directories it writes: the first so many of its description.
   size_t directories = 1;
   ClockFit clock{500};
+  // It reads this process' clock (HostJoined.same_clock).
+  bool same_clock = false;
   bool probing = false;
   MonotonicNs last_probed;          // when the newest of the probes that were answered was sent
   int64_t worst_round_trip_ns = 0;  // of the last burst's best half
@@ -98,6 +101,9 @@ class Fleet {
                    const std::vector<std::vector<std::string>>& files = {});
   // Asks every host for the run directories in `directory`, waiting at most `timeout_ns`; otherwise as DescribeAll.
   void ListRunDirectories(const std::string& directory, int64_t timeout_ns);
+  // Asks these hosts, by number, for the kernel's counters of the mount on `mount_point`, waiting at most `timeout_ns`.
+  // The answers take the place of the descriptions. Returns early on an interrupt.
+  void ReadMountCounters(const std::vector<size_t>& hosts, const std::string& mount_point, int64_t timeout_ns);
   // A burst of probes to every host that is not lost, waiting for all answers, at most `timeout_ns`.
   void ProbeAll(int count, int64_t timeout_ns);
 
@@ -112,6 +118,7 @@ class Fleet {
 
   const Clock& clock_;
   EventQueue& events_;
+  const KernelClock own_clock_;
   std::vector<std::unique_ptr<Host>> hosts_;
 };
 

@@ -145,8 +145,11 @@ absl::StatusOr<std::string> ReadWholeRecords(
   return absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes));
 }
 
-absl::StatusOr<JournalEnd> ReadRawJournal(
-    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
+namespace {
+
+// As ReadRawJournal; stops behind `most_records`.
+absl::StatusOr<JournalEnd> ReadRecords(const std::string& path, uint64_t most_records,
+                                       const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
   PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenRegularFile(path));
   std::array<char, kMagic.size()> magic{};
   PLIMSOLL_ASSIGN_OR_RETURN(const size_t magic_bytes, ReadFully(fd.get(), path, magic.data(), magic.size()));
@@ -156,7 +159,7 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
   JournalEnd end;
   end.bytes = magic.size();
   std::string payload;
-  while (true) {
+  while (end.records < most_records) {
     std::array<unsigned char, kHeaderBytes> raw{};
     PLIMSOLL_ASSIGN_OR_RETURN(const size_t header_bytes, ReadFully(fd.get(), path, raw.data(), raw.size()));
     if (header_bytes == 0) return end;
@@ -191,6 +194,23 @@ absl::StatusOr<JournalEnd> ReadRawJournal(
     end.bytes += end.trailing_bytes;
     end.trailing_bytes = 0;
   }
+  return end;
+}
+
+}  // namespace
+
+absl::StatusOr<JournalEnd> ReadRawJournal(
+    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
+  return ReadRecords(path, UINT64_MAX, visit);
+}
+
+absl::StatusOr<v1::JournalRecord> ReadFirstRecord(const std::string& path) {
+  v1::JournalRecord first;
+  PLIMSOLL_ASSIGN_OR_RETURN(
+      const JournalEnd end,
+      ReadRecords(path, 1, [&first](const v1::JournalRecord& record, const RawRecord& /*raw*/) { first = record; }));
+  if (end.records == 0) return absl::NotFoundError(path + ": holds no record of a run yet");
+  return first;
 }
 
 absl::StatusOr<JournalParts> JournalParts::Open(const std::string& path) {

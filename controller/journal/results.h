@@ -66,6 +66,10 @@ struct JournalEnd {
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
                                        const std::function<void(const v1::JournalRecord&)>& visit);
 
+// The first record of a journal, RunBegin in one of plimsoll, without reading the others. NOT_FOUND where no record is
+// whole yet; else as ReadJournal.
+absl::StatusOr<v1::JournalRecord> ReadFirstRecord(const std::string& path);
+
 // A whole record as it lies in its file.
 struct RawRecord {
   // First byte of the payload, counted from the file's beginning.

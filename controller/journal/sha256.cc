@@ -1,18 +1,11 @@
 #include "controller/journal/sha256.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <memory>
-#include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 
@@ -20,7 +13,6 @@ namespace plimsoll {
 namespace {
 
 constexpr size_t kDigits = 64;
-constexpr size_t kReadBytes = size_t{64} << 10;
 
 // Where the seal's value begins; npos: the text has no seal. A quote within a value has a backslash before it, so that
 // only a member has this form.
@@ -31,27 +23,6 @@ size_t SealStart(const std::string& text) {
 }
 
 }  // namespace
-
-Sha256Sum::Sha256Sum() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-}
-
-void Sha256Sum::Add(const void* data, size_t size) {
-  EVP_DigestUpdate(context_.get(), data, size);
-}
-
-std::string Sha256Sum::Take() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
-  return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest.data()), length));
-}
-
-std::string Sha256(std::string_view bytes) {
-  Sha256Sum sum;
-  sum.Add(bytes.data(), bytes.size());
-  return sum.Take();
-}
 
 absl::StatusOr<UniqueFd> OpenBelow(int directory, const std::string& part, const std::string& name) {
   std::string path = part.empty() ? name : part;
@@ -77,16 +48,6 @@ absl::StatusOr<UniqueFd> OpenBelow(int directory, const std::string& part, const
   if (fstat(fd.get(), &info) != 0) return PosixError("fstat", path, errno);
   if (!S_ISREG(info.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
   return fd;
-}
-
-absl::StatusOr<std::string> Sha256OfRest(int fd, const std::string& path) {
-  Sha256Sum sum;
-  std::vector<char> buffer(kReadBytes);
-  while (true) {
-    PLIMSOLL_ASSIGN_OR_RETURN(const size_t got, ReadFully(fd, path, buffer.data(), buffer.size()));
-    if (got == 0) return sum.Take();
-    sum.Add(buffer.data(), got);
-  }
 }
 
 absl::StatusOr<std::string> Sha256Below(const std::string& directory, const std::string& part,

@@ -15,9 +15,9 @@
 #include "common/files.h"
 #include "common/link/frame.h"
 #include "common/protocol.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
 #include "common/text.h"
-#include "controller/journal/sha256.h"
 
 namespace plimsoll {
 namespace {

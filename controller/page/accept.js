@@ -1,11 +1,22 @@
-// The page of an acceptance: verdict, parts, spread, limits, hosts, and the lines to sign.
+// The page of an acceptance. First what is signed: verdict, what was accepted, criteria, outages, limits, and the lines
+// to sign; then what it rests on: parts, spread, configuration, hosts, notes.
 'use strict';
 
 plimsoll.page = (() => {
   const {el, format} = plimsoll;
-  const {report, left_out: leftOut, warnings, configuration: settings, digest} = plimsoll.readData();
+  const {report, left_out: leftOut, warnings, configuration: settings, digest, criteria, answers, notes} =
+      plimsoll.readData();
   const NS = 1e9;
-  const nameOf = (run) => (run.part === 'storage' ? 'storage' : run.part + ', run ' + run.run);
+  // Notes on paper; the others are in accept.json.
+  const MOST_PRINTED_NOTES = 6;
+  // Parts that are done once.
+  const ONCE = ['storage', 'restart_time', 'disturb'];
+  const partName = (part) => part.replaceAll('_', '-');
+  const nameOf = (run) => {
+    if (ONCE.includes(run.part)) return partName(run.part);
+    if (run.part === 'ha') return 'ha, extents ' + (run.run === 1 ? 'locked' : 'not locked');
+    return run.part + ', run ' + run.run;
+  };
   const sentences = (texts) =>
       el('ul', {class: 'sentences'}, texts.map((text) => el('li', {}, plimsoll.breakable(text))));
   // Whole seconds.
@@ -34,18 +45,82 @@ plimsoll.page = (() => {
            warnings.map((warning) => el('p', {class: 'warning'}, plimsoll.breakable(warning)))));
   };
 
+  // Rows of a title and a text; `wide` ones take the whole width.
+  const listed = (rows, wide = []) =>
+      el('dl', {class: 'options'},
+         rows.filter(([, text]) => text !== '')
+             .map(
+                 ([title, text]) =>
+                     el('div', {class: wide.includes(title) ? 'across' : null}, el('dt', {}, title),
+                        el('dd', {class: 'words'}, plimsoll.breakable(text)))));
+
+  // Who, what, when and where.
+  const WHO = ['Change', 'Operator'];
+  const settingOf = (name) => (settings.find(([title]) => title === name) || ['', ''])[1];
+  // Each text once, in the order in which they come.
+  const each = (texts) => [...new Set(texts)].join('; ');
+  const record = () => {
+    const seconds = (moment) => Date.parse(moment.slice(0, 19) + 'Z') / 1e3;
+    const lasted = report.begin && report.end ? ', ' + length((seconds(report.end) - seconds(report.begin)) * NS) : '';
+    return plimsoll.section(
+        'record', 'What was accepted',
+        listed(
+            [
+              ...WHO.map((name) => [name, settingOf(name)]), ['Date', format.dateTime(report.begin) + lasted],
+              ['Hosts', report.hosts.map((host) => host.label).join(', ')],
+              ['Directory', each(report.hosts.map((host) => host.directory))],
+              ['Storage', each(report.hosts.map((host) => host.fs_type + ' from ' + host.fs_source))],
+              ['Digest of the results', digest || '']
+            ],
+            ['Hosts', 'Digest of the results']));
+  };
+
+  const judged = () =>
+      (criteria.length === 0 ?
+           null :
+           plimsoll.section(
+               'criteria', 'Criteria',
+               plimsoll.table(
+                   'Each criterion with its worst value of all runs',
+                   [
+                     {title: 'Part', head: true}, {title: 'Criterion', text: true}, {title: 'Result', text: true},
+                     {title: 'Worst value'}, {title: 'Where', text: true}
+                   ],
+                   criteria.map(
+                       (one) =>
+                           [one.part, el('code', {}, one.criterion), plimsoll.tag(one.outcome),
+                            one.value === '' ? format.DASH : one.value,
+                            [one.run === one.part ? '' : one.run.slice(one.part.length + 2), one.place]
+                                .filter((text) => text !== '')
+                                .join(', ')])),
+               settingOf('Source') === '' ? null : el('p', {class: 'soft'}, settingOf('Source'))));
+
+  const found = () => (
+      answers.length === 0 ? null :
+                             plimsoll.section(
+                                 'answers', 'Limit, outages and restart',
+                                 el('dl', {class: 'answers'},
+                                    answers.flatMap(
+                                        ({title, text}) =>
+                                            [el('dt', {}, title),
+                                             el('dd', {},
+                                                // What is listed behind semicolons has lines of its own.
+                                                text.split('; ').map((part) => el('div', {class: 'words'}, part)))]))));
+
   // The best thing to look at of a run's results.
-  const PAGES = {storage: 'storage.txt', fsck: 'fsck.txt', load: 'report.html', limit: 'report.html'};
+  const PAGES = {storage: 'storage.txt', fsck: 'fsck.txt'};
   const linked = (run) =>
-      (run.directory !== '' ? el('a', {href: run.directory + '/' + PAGES[run.part]}, nameOf(run)) : nameOf(run));
+      (run.directory !== '' ? el('a', {href: run.directory + '/' + (PAGES[run.part] || 'report.html')}, nameOf(run)) :
+                              nameOf(run));
   const result = (run) => (run.began ? plimsoll.tag(run.outcome) : el('span', {class: 'tag warn'}, '? DID NOT RUN'));
-  const found = (run) => (run.differs === undefined ? run.result : 'its results are not those that were recorded');
+  const details = (run) => (run.differs === undefined ? run.result : 'its results are not those that were recorded');
   const parts = () => plimsoll.section(
       'parts', 'Parts',
       plimsoll.table(
           'The runs of each part, with links to their results',
           [{title: 'Part', head: true}, {title: 'Result', text: true}, {title: 'Time'}, {title: 'Details', text: true}],
-          report.runs.map((run) => [linked(run), result(run), run.began ? length(run.duration_ns) : '', found(run)])));
+          report.runs.map(
+              (run) => [linked(run), result(run), run.began ? length(run.duration_ns) : '', details(run)])));
 
   const number = (value) => (value < 100 ? format.fixed(value, 3) : format.rate(value));
   const spread = () => {
@@ -62,24 +137,38 @@ plimsoll.page = (() => {
             ],
             report.figures.map(
                 (figure) =>
-                    [figure.part, figure.name + (figure.unit === '' ? '' : ', ' + figure.unit),
+                    [partName(figure.part), figure.name + (figure.unit === '' ? '' : ', ' + figure.unit),
                      ...numbers.map((run) => {
-                       const found = figure.values.find((value) => value.run === run);
-                       return found === undefined ? format.DASH : number(found.value);
+                       const value = figure.values.find((one) => one.run === run);
+                       return value === undefined ? format.DASH : number(value.value);
                      }),
                      typeof figure.spread_percent !== 'number' ? format.DASH :
-                                                                 format.fixed(figure.spread_percent, 1) + ' %'])));
+                                                                 format.fixed(figure.spread_percent, 1) + ' %']),
+            // On paper the answers have those of parts that are done once.
+            report.figures.map((figure) => (ONCE.includes(figure.part) ? 'unprinted' : null))));
   };
 
   const limits = () =>
-      (report.limits.length === 0 ? null :
-                                    plimsoll.section('limits', 'Limits of this verdict', sentences(report.limits)));
+      (report.limits.length === 0 ?
+           null :
+           plimsoll.section('limits', 'Limits of this verdict: what was not tested', sentences(report.limits)));
 
   const configuration = () => plimsoll.section(
       'options', 'What was tested',
-      el('dl', {class: 'options'},
-         settings.map(([title, text]) => el('div', {}, el('dt', {}, title), el('dd', {class: 'words'}, text)))));
+      listed(settings.filter(([title]) => !WHO.includes(title) && title !== 'Source'), ['Criteria']));
 
+  // Hosts that see the same share a row.
+  const kindsOfHosts = () => {
+    const kinds = new Map();
+    for (const host of report.hosts) {
+      const row =
+          [host.directory, host.fs_type + ' from ' + host.fs_source, host.mount_options, host.kernel, host.version];
+      const key = JSON.stringify(row);
+      if (!kinds.has(key)) kinds.set(key, {labels: [], row});
+      kinds.get(key).labels.push(host.label);
+    }
+    return [...kinds.values()].map(({labels, row}) => [plimsoll.listed(labels, ','), ...row]);
+  };
   const hosts = () =>
       (report.hosts.length === 0 ?
            null :
@@ -91,20 +180,25 @@ plimsoll.page = (() => {
                      {title: 'Host', head: true}, {title: 'Directory', text: true}, {title: 'Storage', text: true},
                      {title: 'Mount options', text: true}, {title: 'Kernel', text: true}, {title: 'Agent', text: true}
                    ],
-                   report.hosts.map(
-                       (host) =>
-                           [host.label, host.directory, host.fs_type + ' from ' + host.fs_source, host.mount_options,
-                            host.kernel, host.version]))));
+                   kindsOfHosts())));
 
-  const notes = () => {
-    const found = report.runs.flatMap((run) => run.notes.map((note) => nameOf(run) + ': ' + note));
-    return found.length === 0 ? null : plimsoll.section('notes', 'Notes', sentences(found));
+  const remarks = () => {
+    if (notes.length === 0) return null;
+    const list = sentences(notes.map((note) => note.runs + ': ' + note.text));
+    const more = notes.length - MOST_PRINTED_NOTES;
+    [...list.children].slice(MOST_PRINTED_NOTES).forEach((item) => item.classList.add('unprinted'));
+    return plimsoll.section(
+        'notes', 'Notes', list,
+        more > 0 ? el('p', {class: 'soft printed'}, format.plural(more, 'more note') + ': see accept.txt.') : null);
   };
 
   const signatures = () => plimsoll.section('signatures', 'Signatures', plimsoll.signatures());
 
   document.getElementById('top').append(heading());
-  const content = [outcome(), parts(), spread(), limits(), configuration(), hosts(), notes(), signatures()];
+  const content = [
+    outcome(), record(), judged(), found(), limits(), signatures(), parts(), spread(), configuration(), hosts(),
+    remarks()
+  ];
   document.getElementById('acceptance').replaceChildren(...content.filter((part) => part !== null));
   document.getElementById('foot').append(
       el('p', {class: 'soft'},

@@ -50,6 +50,12 @@ plimsoll.hosts = (() => {
     return picture;
   };
 
+  // Reports of earlier versions say nothing of the controller, and how large the error is was not shown of them.
+  const timeSync = (report, clock) => {
+    if (!clock.time_synchronized) return 'no';
+    return report.run.controller && clock.time_error_ns > 0 ? '\u00b1' + format.time(clock.time_error_ns) : 'yes';
+  };
+
   const clocks = (step, report) => {
     if (report.hosts.length === 0) return null;
     const {main} = plimsoll.words;
@@ -63,7 +69,7 @@ plimsoll.hosts = (() => {
         host.label, known ? clock.offset_ns : null, known ? clock.error_ns : null,
         known ? format.fixed(clock.drift_ppm, 1) : format.DASH, known ? clock.min_round_trip_ns : null,
         start ? start.behind_ns : null, start ? start.error_ns : null, known ? clock.wall_clock_difference_ns : null,
-        clock.time_synchronized ? 'yes' : 'no', clock.steps.length > 0 ? format.count(clock.steps.length) : 'none'
+        timeSync(report, clock), clock.steps.length > 0 ? format.count(clock.steps.length) : 'none'
       ];
     });
     const table = plimsoll.table(
@@ -80,7 +86,7 @@ plimsoll.hosts = (() => {
           {title: '\u00b1', time: 'start'},
           {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks, for information only'}, {
             title: 'Time sync',
-            help: 'whether the host\u2019s kernel reports that its clock is synchronised (NTP, PTP)'
+            help: 'whether the host\u2019s kernel reports that its clock is synchronised (NTP, PTP), and the bound of its error then'
           },
           {title: 'Steps'}
         ],
@@ -144,7 +150,28 @@ plimsoll.hosts = (() => {
               {title: 'Type', text: true}, {title: 'Source', text: true}, {title: 'Options', text: true},
               {title: 'O_DIRECT', text: true}, {title: 'Free'}
             ],
-            mounts));
+            mounts),
+        programs(report));
+  };
+
+  // The programs that made the result; none in a report of an earlier version.
+  const programs = (report) => {
+    const {controller, version} = report.run;
+    const rows = [
+      ...(controller && controller.program_sha256 ?
+              [['controller', 'plimsoll ' + version, controller.program_sha256]] :
+              []),
+      ...report.hosts.filter((host) => host.program_sha256)
+          .map((host) => [host.label, 'plimsoll-agent ' + host.version, host.program_sha256])
+    ];
+    return rows.length === 0 ? null :
+                               plimsoll.table(
+                                   'Programs, each with its SHA-256',
+                                   [
+                                     {title: 'Host', head: true}, {title: 'Program', text: true},
+                                     {title: 'SHA-256', text: true}
+                                   ],
+                                   rows);
   };
 
   const notes = (report) =>

@@ -26,6 +26,12 @@ plimsoll.timeCharts = (() => {
     xTicks: plimsoll.timeTicks,
   });
 
+  // What a kind of run draws behind the lines of a step; null: nothing.
+  const ofKind = (step) => {
+    const {shade} = plimsoll.kindOf(step.report);
+    return shade ? shade(step) : null;
+  };
+
   // "0:12 – 0:13 (19:20:25 UTC)".
   const second = (step, from, length) => {
     const decimals = Number.isInteger(from) && Number.isInteger(length) ? 0 : 3;
@@ -108,7 +114,7 @@ plimsoll.timeCharts = (() => {
       yTitle: unit + whose + (stacked ? ', stacked' : ''),
       yTick: format.shortCount,
       yText: (value) => text(value) + ' ' + unit,
-      underlays: [plimsoll.stalls.shade(step)],
+      underlays: [plimsoll.stalls.shade(step), ofKind(step)],
       thinned: thinned(found),
       remark: hidden > 0 ? format.count(hidden) + ' of ' + format.count(lines.length) +
               ' queue managers are hidden; click a name in the legend to show it.' :
@@ -147,7 +153,7 @@ plimsoll.timeCharts = (() => {
   // Stalls, and with `heat` the distribution of each second, which is known for the cluster.
   const behind = (step, scope, heat) =>
       [heat && scope !== null && scope.kind === 'cluster' ? plimsoll.heat.shade(step) : null,
-       plimsoll.stalls.shade(step)];
+       plimsoll.stalls.shade(step), ofKind(step)];
 
   // The longest time of a write that was in flight or not issued at the end, where no second has a longer one; else 0.
   const slowestAtEnd = (step, scope, series, rows) => {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -89,6 +90,27 @@ bool SuitsSearch(const std::string& text, uint64_t block_size_bytes) {
   return WantsSmall(*criterion) || criterion->comparison == Comparison::kEqual;
 }
 
+// Whether an outage of the storage, or a failover, may break it: what a load under disturbances is judged by.
+bool SuitsDisturbances(const std::string& text, uint64_t block_size_bytes) {
+  const absl::StatusOr<Criterion> criterion = ParseCriterion(text);
+  return criterion.ok() && criterion->metric == Metric::kMax && !IsReversed(*criterion) &&
+         (criterion->block_size_bytes == 0 || criterion->block_size_bytes == block_size_bytes);
+}
+
+// Whether the plan measures a load or searches for one. Parts that are not given are the default ones.
+bool MeasuresLoad(const v1::TestPlan& plan) {
+  return plan.accept().parts().empty() || HasPart(plan, v1::ACCEPT_PART_LOAD) || HasPart(plan, v1::ACCEPT_PART_LIMIT);
+}
+
+// An acceptance has a search, whether the plan changes anything about it or not. Where the plan names pairs of
+// multi-instance queue managers and no criterion, its load has MQ's own limit.
+void FillAcceptance(v1::TestPlan& plan) {
+  kLimitPlanKind.fill(plan);
+  if (plan.criteria().empty() && !plan.ha().pairs().empty() && MeasuresLoad(plan)) {
+    plan.add_criteria(kLongestPauseCriterion);
+  }
+}
+
 // Queue managers that are at home on one host, at most.
 uint32_t MostAtHome(const v1::TestPlan& plan) {
   std::map<std::string, uint32_t> at_home;
@@ -137,6 +159,10 @@ bool HasPart(const v1::TestPlan& plan, v1::AcceptPart part) {
   return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
+bool IsOptional(v1::AcceptPart part) {
+  return part == v1::ACCEPT_PART_HA || part == v1::ACCEPT_PART_RESTART_TIME || part == v1::ACCEPT_PART_DISTURB;
+}
+
 std::optional<RestartCriterion> ParseRestartCriterion(const std::string& text) {
   const std::string plain = absl::StrReplaceAll(absl::AsciiStrToLower(text), {{" ", ""}});
   absl::string_view rest = plain;
@@ -159,6 +185,7 @@ v1::TestPlan WithoutOtherParts(const v1::TestPlan& plan) {
   part.clear_limit();
   part.clear_ha();
   part.clear_restart_time();
+  part.clear_disturb();
   part.clear_criteria();
   for (const std::string& text : plan.criteria()) {
     if (!ParseRestartCriterion(text).has_value()) part.add_criteria(text);
@@ -227,6 +254,29 @@ v1::TestPlan RestartPlanOf(const v1::TestPlan& plan) {
   return restart;
 }
 
+v1::TestPlan DisturbPlanOf(const v1::TestPlan& plan) {
+  v1::TestPlan disturbed = WithoutOtherParts(plan);
+  *disturbed.mutable_disturb() = plan.disturb();
+  // One step.
+  disturbed.clear_until_steady_ns();
+  disturbed.clear_repeat();
+  if (disturbed.block_size_bytes_size() > 1) disturbed.mutable_block_size_bytes()->Truncate(1);
+  const uint64_t block_size_bytes = disturbed.block_size_bytes_size() > 0 ? disturbed.block_size_bytes(0) : 0;
+  const std::vector<std::string> criteria(disturbed.criteria().begin(), disturbed.criteria().end());
+  disturbed.clear_criteria();
+  bool limits_pauses = false;
+  for (const std::string& text : criteria) {
+    if (!SuitsDisturbances(text, block_size_bytes)) continue;
+    disturbed.add_criteria(text);
+    // A part of a write, such as its sync, may be short where the write is not.
+    limits_pauses = limits_pauses || ParseCriterion(text)->operation.empty();
+  }
+  if (!limits_pauses) disturbed.add_criteria(kLongestPauseCriterion);
+  LeaveArrivalsToPacedHosts(disturbed);
+  FillDefaults(disturbed);
+  return disturbed;
+}
+
 v1::TestPlan PlanOfRun(const v1::TestPlan& plan, v1::AcceptPart part, uint32_t run) {
   switch (part) {
     case v1::ACCEPT_PART_LOAD:
@@ -235,6 +285,8 @@ v1::TestPlan PlanOfRun(const v1::TestPlan& plan, v1::AcceptPart part, uint32_t r
       return DrillPlanOf(plan, run == 1 ? v1::HA_FENCE_EXTENTS : v1::HA_FENCE_NONE);
     case v1::ACCEPT_PART_RESTART_TIME:
       return RestartPlanOf(plan);
+    case v1::ACCEPT_PART_DISTURB:
+      return DisturbPlanOf(plan);
     default:
       return SearchPlanOf(plan);
   }
@@ -244,6 +296,7 @@ uint32_t RunsOf(const v1::TestPlan& plan, v1::AcceptPart part) {
   switch (part) {
     case v1::ACCEPT_PART_STORAGE:
     case v1::ACCEPT_PART_RESTART_TIME:
+    case v1::ACCEPT_PART_DISTURB:
       return 1;
     case v1::ACCEPT_PART_HA:
       return plan.accept().locks_extents() ? 1 : 2;
@@ -298,16 +351,37 @@ uint64_t LargestWriteOf(const v1::TestPlan& plan) {
 
 namespace {
 
+// What keeps the part `disturb` from being done, beyond the problems of its plan.
+void AddDisturbProblems(const v1::TestPlan& plan, std::vector<PlanProblem>& problems) {
+  const PlanKey parts("accept.parts");
+  if (plan.disturb().empty()) {
+    problems.emplace_back(parts, ": disturb needs commands that disturb the storage; list them in ", PlanKey("disturb"),
+                          ", or leave disturb out");
+  }
+  if (HasPlacement(plan)) {
+    problems.emplace_back(parts, ": disturb takes no ", PlanKey("placement"),
+                          ", whose load is measured anew for each host that is down; leave disturb out, and accept it "
+                          "with a plan that has ",
+                          PlanKey("workload.qm"), " and ", PlanKey("workload.rate"));
+  }
+  if (plan.block_size_bytes_size() > 1) {
+    problems.emplace_back(
+        PlanKey("block_size"),
+        ": disturb takes one block size; accept each with a plan of its own, or leave disturb out of ", parts);
+  }
+}
+
 // What keeps the plan from being an acceptance, beyond the problems of its parts' plans.
 std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
   std::vector<PlanProblem> problems;
   const auto add = [&problems](const auto&... parts) { problems.emplace_back(parts...); };
-  for (const auto& [section, part] :
-       {std::pair("ha", v1::ACCEPT_PART_HA), std::pair("restart_time", v1::ACCEPT_PART_RESTART_TIME)}) {
-    const bool given = part == v1::ACCEPT_PART_HA ? plan.has_ha() : plan.has_restart_time();
+  for (const auto& [section, part, name, given] :
+       {std::tuple("ha", v1::ACCEPT_PART_HA, "ha", plan.has_ha()),
+        std::tuple("restart_time", v1::ACCEPT_PART_RESTART_TIME, "restart-time", plan.has_restart_time()),
+        std::tuple("disturb", v1::ACCEPT_PART_DISTURB, "disturb", !plan.disturb().empty())}) {
     if (!given || HasPart(plan, part)) continue;
-    add(PlanKey(section), " is given, and ", PlanKey("accept.parts"), " has no part for it: add ",
-        part == v1::ACCEPT_PART_HA ? "ha" : "restart-time", ", or leave the section out");
+    add(PlanKey(section), " is given, and ", PlanKey("accept.parts"), " has no part for it: add ", name,
+        ", or leave the section out");
   }
   if (plan.accept().parts_size() == 1 && HasPart(plan, v1::ACCEPT_PART_RESTART_TIME)) {
     add(PlanKey("accept.parts"), ": restart-time informs and decides nothing; add another part");
@@ -339,8 +413,10 @@ std::vector<PlanProblem> OwnProblems(const v1::TestPlan& plan) {
   }
   const bool load = HasPart(plan, v1::ACCEPT_PART_LOAD);
   const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
+  const bool disturb = HasPart(plan, v1::ACCEPT_PART_DISTURB);
   const bool placed = HasPlacement(plan);
-  if (load || limit) AddUnsyncedHosts(plan, problems);
+  if (load || limit || disturb) AddUnsyncedHosts(plan, problems);
+  if (disturb) AddDisturbProblems(plan, problems);
   if (HasPart(plan, v1::ACCEPT_PART_FSCK) && plan.hosts_size() > kMostCheckedHosts) {
     add(PlanKey("accept.parts"), ": fsck checks at most ", kMostCheckedHosts, " ", PlanKey("hosts"), ", and there are ",
         plan.hosts_size(), "; leave fsck out of ", PlanKey("accept.parts"),
@@ -419,6 +495,8 @@ std::vector<PlanProblem> AcceptPlanProblems(const v1::TestPlan& plan) {
     add_of(DrillPlanOf(plan, v1::HA_FENCE_EXTENTS));
   }
   if (HasPart(plan, v1::ACCEPT_PART_RESTART_TIME)) add_of(RestartPlanOf(plan));
+  const bool disturb = HasPart(plan, v1::ACCEPT_PART_DISTURB) && !plan.disturb().empty() && !HasPlacement(plan);
+  if (disturb) add_of(DisturbPlanOf(plan));
   if (!has_search) return problems;
   const v1::TestPlan search = SearchPlanOf(plan);
   if (search.criteria().empty()) return problems;  // what is wrong with them is named
@@ -438,159 +516,23 @@ WritingTime AcceptWriting(const v1::TestPlan& plan) {
   const bool limit = HasPart(plan, v1::ACCEPT_PART_LIMIT);
   const int64_t run_ns =
       (load ? WritingTimeOf(LoadPlanOf(plan)).ns : 0) + (limit ? WritingTimeOf(SearchPlanOf(plan)).ns : 0);
-  return {plan.accept().runs() * run_ns, limit || plan.until_steady_ns() > 0};
+  const bool disturb = HasPart(plan, v1::ACCEPT_PART_DISTURB);
+  const int64_t disturbed_ns = disturb ? WritingTimeOf(DisturbPlanOf(plan)).ns : 0;
+  return {plan.accept().runs() * run_ns + disturbed_ns, limit || plan.until_steady_ns() > 0};
 }
-
-// What is particular to one kind of storage: values, and whole lines of comments.
-struct Storage {
-  const char* title;
-  const char* name;
-  const char* hosts;
-  const char* dir;
-  // Lines of the workload and of the end of the plan that are about queue managers.
-  const char* queue_managers;
-  const char* placement = "";
-  const char* replaced = "";
-  const char* on_block_size = "";
-  const char* on_settle = "";
-  const char* on_limits;
-  const char* on_parts;
-};
-
-std::string PlanFor(const Storage& storage) {
-  return absl::StrCat(
-      "# Acceptance of ", storage.title, ".\n#\n#   plimsoll accept FILE --hosts ", storage.hosts, " --dir ",
-      storage.dir,
-      R"( --rate 200
-#
-# Replace hosts, dir, )",
-      storage.replaced,
-      R"(and the load (block_size and rate), which `plimsoll plan from-mq` reads from qm.ini and amqsrua.
-)",
-      "name: ", storage.name, "\nhosts: ", storage.hosts, "\n\nworkload:\n  dir: ", storage.dir, "\n",
-      storage.queue_managers,
-      R"(  # LogFilePages 16384 and LogPrimaryFiles 16, as in every run of IBM's performance lab (IBM MQ Performance Best Practices 1.0.1).
-  # That is 1 GiB for each queue manager.
-  file_size: 64m
-  num_files: 16
-  # Writes per second of each queue manager: unknown; replace it.
-  rate: 100
-
-)",
-      storage.on_block_size,
-      R"(# Size of a log write: 44 to 63 KB with 60 requesters and messages of 2 KB (IBM, mqio_v1, tables 12 to 14). Yours: amqsrua.
-block_size: 64k
-duration: 60s
-warmup: 10s
-)",
-      storage.on_settle, R"(settle: 60s
-
-# IBM publishes no limit for the latency of a log write: that limit is unknown. For comparison, IBM measured averages with writes of
-)",
-      storage.on_limits, R"(criteria:
-  # etcd, which writes a log in the same way: 99 % of its writes to stable storage within 10 ms.
-  - p99<10ms
-  # `etcdctl check perf`: the slowest request within 0.5 s. It judges requests, which take longer than their writes.
-  - max<500ms
-  # Added by plimsoll: rate_achieved>=99% (etcdctl check perf: 90 %) and steady (SNIA PTS 2.0.1: a range of five
-  # intervals of at most 20 %, a slope of at most 10 %).
-
-accept:
-)",
-      storage.on_parts, R"(  parts: [storage, fsck, load, limit]
-  runs: 3
-  search_step: 20s
-
-limit:
-  budget: 20m
-  hold: 60s
-)",
-      storage.placement);
-}
-
-constexpr Storage kTwelve = {
-    .title = "the storage of 12 multi-instance queue managers on 4 hosts",
-    .name = "12 multi-instance queue managers on 4 hosts",
-    .hosts = "node[1-4]",
-    .dir = "/mnt/mqha",
-    .queue_managers = "",
-    .placement =
-        R"(
-# The load runs with all hosts up and then with each host down, its queue managers on their standby hosts. The search for the
-# limit runs with all hosts up and 3 queue managers on each, all with the same load.
-placement:
-  - {qm: QM01, home: node1, standby: node2}
-  - {qm: QM02, home: node1, standby: node3}
-  - {qm: QM03, home: node1, standby: node4}
-  - {qm: QM04, home: node2, standby: node3}
-  - {qm: QM05, home: node2, standby: node4}
-  - {qm: QM06, home: node2, standby: node1}
-  - {qm: QM07, home: node3, standby: node4}
-  - {qm: QM08, home: node3, standby: node1}
-  - {qm: QM09, home: node3, standby: node2}
-  - {qm: QM10, home: node4, standby: node1}
-  - {qm: QM11, home: node4, standby: node2}
-  - {qm: QM12, home: node4, standby: node3}
-)",
-    .replaced = "names and hosts of the queue managers, ",
-    .on_settle = "# Arrays and filers write back what preparing left in their caches.\n",
-    .on_limits = "# this size of 0.302 ms on a SAN (8 Gb FC) and 0.262 ms on NFS (10 Gb) (mqio_v1, tables 12 to 14).\n",
-    .on_parts =
-        "  # fsck: a file system for multi-instance queue managers must keep writes and locks between hosts (IBM's "
-        "testing "
-        "statement).\n"};
-
-constexpr Storage kNfs = {
-    .title = "one NFS filer for recovery logs",
-    .name = "NFS filer",
-    .hosts = "node[1-2]",
-    .dir = "/mnt/mqlog",
-    .queue_managers = "  qm: 1\n",
-    .on_block_size = "# At most the mount's wsize, or each write becomes several and a COMMIT.\n",
-    .on_settle = "# A filer writes back what preparing left in its cache.\n",
-    .on_limits =
-        R"(# this size of 0.262 ms on NFS over 10 Gb, 0.348 ms with 10 km in between and 0.793 ms over 1 Gb (mqio_v1, tables 12 to 14).
-)",
-    .on_parts =
-        "  # storage fails where the mount is soft, or NFS before version 4 (IBM's testing statement; nfs(5)).\n"};
-
-constexpr Storage kSan = {
-    .title = "a file system on a SAN for recovery logs",
-    .name = "SAN file system",
-    .hosts = "node[1-2]",
-    .dir = "/mnt/mqlog",
-    .queue_managers = "  qm: 1\n",
-    .on_settle = "# An array writes back what preparing left in its cache.\n",
-    .on_limits =
-        "# this size of 0.302 ms on a SAN (8 Gb FC) and 0.039 ms on disks behind a RAID cache (mqio_v1, tables 12 to "
-        "14).\n",
-    .on_parts =
-        R"(  # fsck needs a file system that the hosts share, such as GPFS or GFS2. For one that each host has to itself, such as XFS, leave
-  # fsck out.
-)"};
 
 }  // namespace
 
-const std::vector<ReadyPlan>& ReadyAcceptPlans() {
-  static const std::vector<ReadyPlan> kPlans = {
-      {"mi12", "12 multi-instance queue managers on 4 hosts", PlanFor(kTwelve)},
-      {"nfs", "one NFS filer", PlanFor(kNfs)},
-      {"san", "a file system on a SAN", PlanFor(kSan)},
-  };
-  return kPlans;
-}
-
-constinit const PlanKind kAcceptPlanKind{
-    .kind = RunKind::kAccept,
-    // An acceptance has a search, whether the plan changes anything about it or not.
-    .fill = [](v1::TestPlan& plan) { kLimitPlanKind.fill(plan); },
-    .problems = AcceptPlanProblems,
-    .of_parts = true,
-    .writing = AcceptWriting,
-    .of = "an acceptance of ",
-    .reference = R"(
+constinit const PlanKind kAcceptPlanKind{.kind = RunKind::kAccept,
+                                         .fill = FillAcceptance,
+                                         .problems = AcceptPlanProblems,
+                                         .of_parts = true,
+                                         .writing = AcceptWriting,
+                                         .of = "an acceptance of ",
+                                         .reference = R"(
 An acceptance of storage, for `plimsoll accept` ([accept.md](accept.md)). The load is the plan's own; the search is that of `limit`, with
-steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria; where a host has no rate, one of them on `max`,
+steps of `search_step`. Arrivals are `poisson` where they are not given. It needs criteria, for which `max<20s`, MQ's own limit for
+multi-instance queue managers, stands where `ha` names pairs; where a host has no rate, one of them on `max`,
 `stalls` or `longest_stall`. `plimsoll plan example --accept` prints such a plan with every key explained; `--ready NAME` prints one for a kind of storage, with limits and their sources.
 )"};
 

@@ -269,7 +269,8 @@ class Checker {
       return;
     }
     if (plan_.has_protect_factor() && !plan_.has_protect()) {
-      return Add(PlanKey("protect_factor"), " needs ", PlanKey("protect"), ": name a queue manager, or leave it out");
+      return Add(PlanKey("protect_factor"), " needs ", PlanKey("protect"),
+                 ": name a queue manager or a mount, or leave it out");
     }
     if (plan_.has_protect()) CheckProtect();
     if (plan_.abort_if_size() > kMaxConditions) {
@@ -286,8 +287,12 @@ class Checker {
   }
 
   void CheckProtect() {
-    const auto [host, qm, log_dir] = ProtectedLogOf(plan_.protect());
-    if (qm.empty() && log_dir.size() < 2)
+    const auto [host, qm, log_dir, mount_point] = ProtectedOf(plan_.protect());
+    if (mount_point.has_value() && !mount_point->starts_with('/')) {
+      return Add(PlanKey("protect"), ": ", Quoted(plan_.protect()),
+                 " names no mount point, as mount=/mnt/mqlog and node1/mount=/mnt/mqlog do");
+    }
+    if (!mount_point.has_value() && qm.empty() && log_dir.size() < 2)
       return Add(PlanKey("protect"), ": ", Quoted(plan_.protect()), " names no queue manager, as QM1 or node1/QM1 do");
     if (host.empty() || plan_.hosts().empty()) {
       if (!host.empty())

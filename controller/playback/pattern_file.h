@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "common/load_pattern.h"
 #include "common/posix.h"
+#include "common/sha256.h"
 #include "controller/journal/results.h"
-#include "controller/journal/sha256.h"
 #include "plimsoll/v1/group_commit.pb.h"
 
 namespace plimsoll {

@@ -206,6 +206,7 @@ std::vector<std::string> TextHeading(const v1::Report& report) {
   if (!run.name().empty()) {
     for (const std::string& line : UnderHeading("", run.name())) lines.push_back(line);
   }
+  AppendLines(TextCommand(report), lines);
   lines.emplace_back("Configuration");
   for (const ConfigurationRow& row : ConfigurationRows(report)) {
     if (row.text != ConfigurationRow::Text::kNone) AddRow(row, lines);
@@ -237,7 +238,9 @@ std::string RenderText(const v1::Report& report, uint32_t histogram_rows) {
     if (histogram_rows > 0) append(TextHistogram(step, histogram_rows, MainOperations(report.plan())));
   }
   append(TextClocks(report));
+  append(TextUtc(report));
   append(TextHosts(report));
+  append(TextPrograms(report));
   append(TextNotes(report));
   return text;
 }

@@ -72,6 +72,9 @@ std::vector<std::string> TextLoad(const v1::StepReport& step, uint32_t read_perc
 std::vector<std::string> TextClocks(const v1::Report& report);
 std::vector<std::string> TextHosts(const v1::Report& report);
 std::vector<std::string> TextNotes(const v1::Report& report);
+std::vector<std::string> TextCommand(const v1::Report& report);
+std::vector<std::string> TextUtc(const v1::Report& report);
+std::vector<std::string> TextPrograms(const v1::Report& report);
 
 // "PASS", "FAIL", "INCONCLUSIVE", or "COMPLETED (no criteria)".
 std::string OutcomeText(v1::Outcome outcome);
@@ -141,6 +144,13 @@ struct ConfigurationRow {
 
 // All rows, in order; none without a value.
 std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report);
+
+// A wall clock in words: "synchronised by chronyd, maximum error 12 ms, estimated error 80 us", "not synchronised".
+std::string TimeStatusText(const v1::TimeStatus& status);
+// How far the UTC times of a result may be off, in sentences; empty if the result does not have it.
+std::string UtcErrorText(const v1::ControllerFacts& controller);
+// "plimsoll 0.2.0, SHA-256 9f86d0..."; empty if the digest is not known.
+std::string ProgramText(const v1::ControllerFacts& controller, const std::string& version);
 
 inline constexpr uint32_t kHistogramRows = 40;
 inline constexpr uint32_t kMaxHistogramRows = 1'000;

@@ -278,6 +278,10 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   const TextSection* const section = TextSectionOf(report);
   std::vector<ConfigurationRow> rows = {{"Change", "--change", plan.change()},
                                         {"Operator", "--operator", plan.operator_()}};
+  const v1::ControllerFacts& controller = report.run().controller();
+  rows.push_back({"Command", "", controller.command(), Text::kNone});
+  rows.push_back({"Controller", "", ProgramText(controller, report.run().version()), Text::kNone});
+  rows.push_back({"UTC", "", UtcErrorText(controller), Text::kNone});
   if (section != nullptr && section->configuration != nullptr) {
     absl::c_move(section->configuration(report), std::back_inserter(rows));
     std::erase_if(rows, [](const ConfigurationRow& row) { return row.value.empty(); });
@@ -348,7 +352,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   rows.push_back({"Ends by", "--end-by", plan.end_by()});
   if (plan.has_protect()) {
     rows.push_back({"Protects", "--protect",
-                    absl::StrCat(plan.protect(), ": the run ends if its log writes take ",
+                    absl::StrCat(plan.protect(), ": the run ends if ",
+                                 ProtectsMount(plan) ? "writes to it take " : "its log writes take ",
                                  FormatTargetRate(ProtectFactor(plan)), " times as long as before it")});
   }
   if (plan.has_mq_log()) rows.push_back({"MQ's log", "", plan.mq_log().source(), Text::kNone});

@@ -14,8 +14,9 @@ namespace plimsoll {
 // those with an analysis of their own. The tables of the layers are made from these lists: for a kind Name they need
 // kNamePlanKind (plan_kinds.h), kNameTextSection (sections.h) and MakeNameAnalysis (kind_analysis.cc), each in the
 // sources of the kind.
-#define PLIMSOLL_PLANNED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement) KIND(Watch) KIND(Restart)
-#define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement) KIND(Watch) KIND(Restart)
+#define PLIMSOLL_PLANNED_KINDS(KIND) \
+  KIND(Ha) KIND(Limit) KIND(Accept) KIND(Placement) KIND(Watch) KIND(Restart) KIND(Disturb)
+#define PLIMSOLL_REPORTED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Placement) KIND(Watch) KIND(Restart) KIND(Disturb)
 #define PLIMSOLL_ANALYSED_KINDS(KIND) KIND(Ha) KIND(Limit) KIND(Restart)
 
 // kRun: log writes in the steps that the plan lists.
@@ -57,6 +58,8 @@ inline constexpr RunKindFacts kRunKinds[] = {
     {RunKind::kRestart, "restart_time", "restart-time", "storage's share of a restart", "a measurement of restart I/O",
      ", which has no steps; it compares the directories of its own run (--vary dir=A,B)",
      ", which writes no log: there are no writes to export; `plimsoll report` shows its figures"},
+    {RunKind::kDisturb, "disturb", "run", "disturbed run", "a run with disturbances",
+     ", whose commands changed what the storage did meanwhile; compare runs (`plimsoll run`) without `disturb`"},
     {},
 };
 

@@ -1,7 +1,10 @@
 // What a plan watches: its operations and the names of its writers.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -43,25 +46,38 @@ inline std::string CallsText(const std::string& call) {
   return absl::StrCat(call, " calls");
 }
 
-// With `protect`: how many times as long as before the run the log writes may take.
+// With `protect`: how many times as long as before the run the writes may take.
 inline double ProtectFactor(const v1::TestPlan& plan) {
   constexpr double kUsual = 2;
   return plan.has_protect_factor() ? plan.protect_factor() : kUsual;
 }
 
-// What `protect` names: a log directory, the same on all hosts; or a queue manager, of one host or of all.
-struct ProtectedLog {
+// What `protect` names: a log directory, the same on all hosts; or a queue manager, or a mount, of one host or of all.
+struct Protected {
   // Empty: all hosts.
   std::string host;
-  // Empty: it is a directory, or the text names none.
+  // Both are empty where the text names a mount, or nothing.
   std::string queue_manager;
   std::string log_dir;
+  // As it is written, but for slashes at its end.
+  std::optional<std::string> mount_point;
 };
-inline ProtectedLog ProtectedLogOf(const std::string& text) {
-  if (text.starts_with('/')) return {"", "", text};
+inline Protected ProtectedOf(const std::string& text) {
+  if (text.starts_with('/')) return {"", "", text, std::nullopt};
+  constexpr std::string_view kMount = "/mount=";
+  // A slash in front, so that a mount of all hosts has one, too.
+  const std::string whole = "/" + text;
+  if (const size_t at = whole.find(kMount); at != std::string::npos) {
+    std::string mount_point = whole.substr(at + kMount.size());
+    while (mount_point.size() > 1 && mount_point.ends_with('/')) mount_point.pop_back();
+    return {at == 0 ? "" : whole.substr(1, at - 1), "", "", std::move(mount_point)};
+  }
   const size_t slash = text.rfind('/');
-  if (slash == std::string::npos) return {"", text, ""};
-  return {text.substr(0, slash), text.substr(slash + 1), ""};
+  if (slash == std::string::npos) return {"", text, "", std::nullopt};
+  return {text.substr(0, slash), text.substr(slash + 1), "", std::nullopt};
+}
+inline bool ProtectsMount(const v1::TestPlan& plan) {
+  return plan.has_protect() && ProtectedOf(plan.protect()).mount_point.has_value();
 }
 
 }  // namespace plimsoll

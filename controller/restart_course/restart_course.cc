@@ -27,7 +27,7 @@ RestartCourse::RestartCourse(Options options)
                     .workloads = RestartFilledWorkloads(options_.plan)}) {}
 
 std::optional<Failure> RestartCourse::Run() {
-  AppendRunBegin(options_.plan, {options_.host_plan}, {}, clock_, fleet_, log_);
+  AppendRunBegin(options_.plan, {options_.host_plan}, {}, options_.controller, clock_, fleet_, log_);
   options_.feed->Preparing();
   std::optional<Failure> failure = preparation_.Run();
   options_.feed->StepEnds();

@@ -14,6 +14,7 @@
 #include "controller/live/run_log.h"
 #include "controller/run/preparation.h"
 #include "controller/run/session_driver.h"
+#include "plimsoll/v1/controller.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 #include "plimsoll/v1/restart.pb.h"
 
@@ -29,6 +30,8 @@ class RestartCourse final : private SessionCourse {
     // Checked, every default filled in, with a seed. Has one host.
     v1::TestPlan plan;
     v1::HostPlan host_plan;
+    // What the journal records of the controller.
+    v1::ControllerFacts controller;
     Fleet* fleet = nullptr;
     EventQueue* events = nullptr;
     const Clock* clock = nullptr;

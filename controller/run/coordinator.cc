@@ -43,7 +43,9 @@ Coordinator::Coordinator(Options options)
                     .workloads = WorkloadsOf(options_.host_plans),
                     .pattern = options_.pattern,
                     .must_stop = [this] { return StoppedByGuard(); }}),
-      parts_(fleet_.size()) {}
+      parts_(fleet_.size()),
+      trace_limit_(options_.plan.trace_limit_bytes()),
+      read_backs_(options_.log) {}
 
 bool Coordinator::All(const std::function<bool(const Host&)>& condition) const {
   return std::all_of(fleet_.hosts().begin(), fleet_.hosts().end(), [&](const auto& host) { return condition(*host); });
@@ -62,7 +64,7 @@ void Coordinator::Send(Host& host, v1::ControllerMessage message) {
 }
 
 std::optional<Failure> Coordinator::Run() {
-  AppendRunBegin(options_.plan, options_.host_plans, options_.steps, clock_, fleet_, log_);
+  AppendRunBegin(options_.plan, options_.host_plans, options_.steps, options_.controller, clock_, fleet_, log_);
   for (const std::string& note : options_.notes) log_.Note(note);
   for (auto& host : fleet_.hosts()) {
     for (const v1::LogQueueManager& qm : options_.host_plans[host->index].log().queue_managers()) {
@@ -188,6 +190,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
     }
   }
   const MonotonicNs start = clock_.Now() + lead_times * std::max(kShortestLeadNs, 10 * worst_round_trip_ns);
+  driver_.ProbeAround(start);
   v1::JournalRecord record;
   v1::StepBegin& begin = *record.mutable_step_begin();
   begin.set_step(step);
@@ -307,6 +310,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
 
   const auto round_steps = static_cast<uint32_t>(options_.plan.until_steady_ns() > 0 ? options_.steps.size() : 0);
   options_.feed->StepStarts(step, static_cast<uint32_t>(steps_.size()), round_steps, steps_[step], clock_.Now());
+  if (options_.disturber != nullptr) options_.disturber->Begin(step_end_ - steps_[step].duration_ns(), step_end_);
   std::string cut_short;
   const bool stay = PumpUntil([&] {
     cut_short = MustStop();
@@ -314,6 +318,8 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   });
   if (stay && !cut_short.empty() && !StepIsDone()) {
     StopAll(cut_short);
+    // Writes that hang because of a disturbance may end only when it is undone.
+    if (options_.disturber != nullptr) options_.disturber->Finish();
     options_.feed->Draining(cut_short);
     PumpUntil([this] { return StepIsDone(); });
   }
@@ -337,6 +343,7 @@ std::optional<Failure> Coordinator::RunStep(uint32_t step) {
   LeaveStep();
   step_ = -1;
   stopping_ = false;
+  EndDisturbances(step);
   return std::nullopt;
 }
 
@@ -401,16 +408,19 @@ void Coordinator::Note(const std::string& text) {
 }
 
 MonotonicNs Coordinator::next_update() const {
-  return options_.feed->next_update();
+  const MonotonicNs of_feed = options_.feed->next_update();
+  return options_.disturber == nullptr ? of_feed : std::min(of_feed, options_.disturber->next_update());
 }
 
 void Coordinator::Update(MonotonicNs now) {
-  options_.feed->Update(now, fleet_.hosts());
+  if (options_.disturber != nullptr) options_.disturber->Update(now);
+  if (now >= options_.feed->next_update()) options_.feed->Update(now, fleet_.hosts());
 }
 
 std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
   const StepPart& part = parts_[host.index];
   if (adding_.contains(host.index)) return "it took another step";
+  if (read_backs_.Awaits(host)) return "it read its files back";
   bool awaited = false;
   switch (host.phase) {
     case Host::Phase::kPlacing:
@@ -491,11 +501,14 @@ void Coordinator::OnMessage(Host& host, v1::AgentMessage& message) {
       *record.mutable_fault()->mutable_fault() = std::move(*message.mutable_fault());
       log_.Append(std::move(record));
       return;
+    case v1::AgentMessage::kReadBack:
+      return read_backs_.OnReadBack(host, *message.mutable_read_back());
     case v1::AgentMessage::kReleased:
       host.released = std::move(*message.mutable_released());
       return;
     case v1::AgentMessage::kCommandDone:
       OnCommandDone(host, message.command_done());
+      read_backs_.OnCommandDone(host, message.command_done());
       if (message.command_done().code() != 0) {
         log_.Note(absl::StrCat(host.label, ": refused a command: ", message.command_done().message()));
       }
@@ -516,8 +529,7 @@ void Coordinator::OnCommandDone(Host& host, const v1::CommandDone& done) {
 }
 
 void Coordinator::LogFrames(Host& host, v1::FrameBatch& frames) {
-  DropTracesBeyondLimit(frames);
-  CountTraces(frames);
+  if (trace_limit_.Take(frames)) StopTraces();
   v1::JournalRecord record;
   v1::HostFrames& kept = *record.mutable_frames();
   kept.set_host(static_cast<uint32_t>(host.index));
@@ -526,26 +538,7 @@ void Coordinator::LogFrames(Host& host, v1::FrameBatch& frames) {
   log_.Append(std::move(record));
 }
 
-void Coordinator::DropTracesBeyondLimit(v1::FrameBatch& frames) const {
-  // An agent stops sending traces at StopTrace; what was in transit is far less. This bounds the cost of one that does
-  // not.
-  constexpr uint64_t kOnTheirWayBytes = uint64_t{32} << 20;
-  if (!traces_stopped_) return;
-  uint64_t bytes = trace_bytes_;
-  for (v1::Frame& frame : *frames.mutable_frames()) {
-    for (const std::string& block : frame.trace()) bytes += block.size();
-    if (frame.trace().empty() || bytes < options_.plan.trace_limit_bytes() + kOnTheirWayBytes) continue;
-    frame.clear_trace();
-    frame.set_untraced_writes(frame.latency().count());
-  }
-}
-
-void Coordinator::CountTraces(const v1::FrameBatch& frames) {
-  for (const v1::Frame& frame : frames.frames()) {
-    for (const std::string& block : frame.trace()) trace_bytes_ += block.size();
-  }
-  if (traces_stopped_ || trace_bytes_ < options_.plan.trace_limit_bytes()) return;
-  traces_stopped_ = true;
+void Coordinator::StopTraces() {
   // One moment for all, far enough ahead for the message to reach every host.
   const MonotonicNs moment = clock_.Now() + kNsPerSecond;
   for (auto& host : fleet_.hosts()) {
@@ -583,6 +576,7 @@ void Coordinator::OnClosed(Host& host, const absl::Status& status) {
 void Coordinator::OnLost(Host& host, const std::string& reason) {
   trouble_ = true;
   adding_.erase(host.index);
+  read_backs_.OnLost(host);
   v1::JournalRecord record;
   record.mutable_host_lost()->set_host(static_cast<uint32_t>(host.index));
   record.mutable_host_lost()->set_reason(reason);

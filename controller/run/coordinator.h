@@ -15,9 +15,13 @@
 #include "controller/fleet/fleet.h"
 #include "controller/live/live_feed.h"
 #include "controller/live/run_log.h"
+#include "controller/run/disturber.h"
 #include "controller/run/preparation.h"
+#include "controller/run/read_back.h"
 #include "controller/run/run_guard.h"
 #include "controller/run/session_driver.h"
+#include "controller/run/trace_limit.h"
+#include "plimsoll/v1/controller.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -39,6 +43,8 @@ class Coordinator final : private SessionCourse {
     std::vector<v1::HostPlan> host_plans;  // by host
     // Steps that are known beforehand.
     std::vector<v1::LogStep> steps;
+    // What the journal records of the controller.
+    v1::ControllerFacts controller;
     // The step after all those before, asked when the last one's report is made (RunLog::analyzer() has it); nothing:
     // the run is over. Empty: there are no steps but the listed ones.
     std::function<std::optional<v1::LogStep>()> next_step;
@@ -51,6 +57,9 @@ class Coordinator final : private SessionCourse {
     PatternSource pattern;
     // Ends the run early, or keeps a step from beginning; an observer of `feed`. Null: nothing does.
     RunGuard* guard = nullptr;
+    // Disturbs the storage while the run's one step is measured; the hosts read back what they wrote then. Null:
+    // nothing does.
+    Disturber* disturber = nullptr;
     // Sentences for readers of the run, which the journal has from its beginning.
     std::vector<std::string> notes;
     Fleet* fleet = nullptr;
@@ -96,9 +105,8 @@ class Coordinator final : private SessionCourse {
   void Lose(Host& host, const std::string& reason) { driver_.Lose(host, reason); }
   // Sends a command; the journal has it, as it will have the answer.
   uint64_t SendCommand(Host& host, v1::Command command);
-  // Drops the traces that an agent keeps sending after StopTrace; their writes count as untraced.
-  void DropTracesBeyondLimit(v1::FrameBatch& frames) const;
-  void CountTraces(const v1::FrameBatch& frames);
+  // Every agent stops tracing, at one moment.
+  void StopTraces();
   void OnCommandDone(Host& host, const v1::CommandDone& done);
   void LogFrames(Host& host, v1::FrameBatch& frames);
 
@@ -138,6 +146,8 @@ class Coordinator final : private SessionCourse {
   // Until every host that ended the step by itself has said why, or is lost; at most for a lease.
   void AwaitReasons();
   void StopAll(const std::string& reason);
+  // Once the step is over: until everything is undone, and the hosts have read back what they wrote.
+  void EndDisturbances(uint32_t step);
   void ReleaseAll();
   // Why the run must end now; empty: it need not.
   std::string MustStop() const;
@@ -173,8 +183,8 @@ class Coordinator final : private SessionCourse {
   // Frames and StepDones that came before every host was armed: they count only when all are.
   bool hold_ = false;
   std::vector<std::pair<size_t, v1::AgentMessage>> held_;
-  uint64_t trace_bytes_ = 0;
-  bool traces_stopped_ = false;
+  TraceLimit trace_limit_;
+  ReadBacks read_backs_;
 };
 
 }  // namespace plimsoll

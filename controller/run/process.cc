@@ -291,7 +291,7 @@ class ChildProcess final : public RunningCommand {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
   ~ChildProcess() override {
-    if (ended_.has_value()) return;
+    if (ended_.has_value() || left_) return;
     Kill();
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -317,9 +317,11 @@ class ChildProcess final : public RunningCommand {
   void Kill() override {
     if (!ended_.has_value()) kill(-pid_, SIGKILL);
   }
+  void Leave() override { left_ = true; }
 
  private:
   const pid_t pid_;
+  bool left_ = false;
   std::optional<std::string> ended_;
   int exit_code_ = -1;
 };

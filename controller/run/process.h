@@ -135,6 +135,8 @@ class RunningCommand {
   // 0 where it succeeded; -1: none, or it did not end.
   virtual int exit_code() const = 0;
   virtual void Kill() = 0;
+  // The destructor neither kills it nor waits for its end.
+  virtual void Leave() {}
 };
 
 class CommandRunner {

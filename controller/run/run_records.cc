@@ -32,7 +32,8 @@ std::string NewRunToken() {
 }
 
 void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& host_plans,
-                    const std::vector<v1::LogStep>& steps, const Clock& clock, Fleet& fleet, RunLog& log) {
+                    const std::vector<v1::LogStep>& steps, const v1::ControllerFacts& controller, const Clock& clock,
+                    Fleet& fleet, RunLog& log) {
   v1::JournalRecord record;
   v1::RunBegin& begin = *record.mutable_run_begin();
   begin.set_run_id(host_plans.front().run_id());
@@ -42,6 +43,7 @@ void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& h
   begin.set_frame_interval_ns(kFrameIntervalNs);
   for (const v1::LogStep& step : steps) *begin.add_steps() = step;
   begin.set_verdict_rules(kVerdictRules);
+  if (controller.ByteSizeLong() > 0) *begin.mutable_controller() = controller;
   log.Append(std::move(record));
   for (const auto& host : fleet.hosts()) {
     v1::JournalRecord joined;

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "controller/fleet/fleet.h"
 #include "controller/live/run_log.h"
+#include "plimsoll/v1/controller.pb.h"
 #include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
@@ -23,9 +24,10 @@ std::string NewRunId();
 std::string NewRunToken();
 
 // The run and its hosts; written out when it returns. `host_plans`: by host. `steps`: those that the plan has from the
-// start.
+// start. `controller`: empty if nothing is known of it.
 void AppendRunBegin(const v1::TestPlan& plan, const std::vector<v1::HostPlan>& host_plans,
-                    const std::vector<v1::LogStep>& steps, const Clock& clock, Fleet& fleet, RunLog& log);
+                    const std::vector<v1::LogStep>& steps, const v1::ControllerFacts& controller, const Clock& clock,
+                    Fleet& fleet, RunLog& log);
 
 // The end, with what the hosts left behind; written out when it returns. `cut_short`: why it ended early; empty: it did
 // not.

@@ -13,6 +13,10 @@ namespace {
 constexpr int64_t kShortestProbePeriodNs = 100 * kNsPerMs;
 constexpr int64_t kLongestProbePeriodNs = kNsPerSecond;
 constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
+// Around a start that all hosts share the clocks are probed so long before and after it: its error is that of these
+// probes. In the first moments after it every host's writers begin.
+constexpr int64_t kAroundStartNs[] = {-18 * kNsPerMs, -6 * kNsPerMs, 4 * kNsPerMs, 16 * kNsPerMs};
+constexpr int kProbesAroundStart = 4;
 // Round trips up to this long never count as delayed. A host is probed again at most kMostProbesAgain times per period,
 // so that a slow network is not flooded.
 constexpr int64_t kShortestDelayNs = kNsPerMs;
@@ -117,6 +121,7 @@ MonotonicNs SessionDriver::NextTimer() const {
   MonotonicNs next = course_.next_update();
   if (open_) {
     next = std::min({next, next_heartbeat_, next_probe_});
+    if (!around_start_.empty()) next = std::min(next, around_start_.front());
     if (!unread_since_.has_value()) next = std::min(next, next_silence_);
   }
   if (pause_end_.has_value()) next = std::min(next, *pause_end_);
@@ -145,6 +150,12 @@ void SessionDriver::RunTimers(MonotonicNs now) {
     SendHeartbeats();
   }
   if (now >= next_silence_ && !unread_since_.has_value()) LoseSilentHosts(now);
+  if (!around_start_.empty() && now >= around_start_.front()) {
+    while (!around_start_.empty() && now >= around_start_.front()) around_start_.pop_front();
+    for (auto& host : fleet_.hosts()) {
+      if (host->in_session() && !host->probing) Probe(*host, kProbesAroundStart);
+    }
+  }
   if (now >= next_probe_) {
     next_probe_ = now + probe_period_ns_;
     all_probed_again_ = 0;
@@ -175,6 +186,12 @@ void SessionDriver::ProbeAgainIfDelayed(Host& host, const v1::ProbeBatch& probes
   ++probed_again_[host.index];
   ++all_probed_again_;
   Probe(host, 1);
+}
+
+void SessionDriver::ProbeAround(MonotonicNs start) {
+  around_start_.clear();
+  if (probe_period_ns_ > kShortestProbePeriodNs) return;
+  for (const int64_t offset_ns : kAroundStartNs) around_start_.push_back(start + offset_ns);
 }
 
 void SessionDriver::Probe(Host& host, int probes) {

@@ -76,6 +76,9 @@ class SessionDriver {
   void Lose(Host& host, const std::string& reason);
   // Exchanges `probes` probes with the host's clock.
   static void Probe(Host& host, int probes);
+  // Probes every host's clock shortly before and after this moment, beside the regular probes; with more than ten hosts
+  // it does nothing. A later call replaces the moment.
+  void ProbeAround(MonotonicNs start);
   // Ends the host's part: it stops filling, answers a last burst of probes, which pins its clock at the end of the
   // run, and releases what it holds.
   static void Release(Host& host, bool keep_files);
@@ -144,6 +147,8 @@ class SessionDriver {
   MonotonicNs timers_ran_;
   MonotonicNs next_heartbeat_;
   MonotonicNs next_probe_;
+  // When all clocks are probed beside that, in order.
+  std::deque<MonotonicNs> around_start_;
   // No host can have been silent for a lease before this.
   MonotonicNs next_silence_;
 };

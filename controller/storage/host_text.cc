@@ -115,6 +115,8 @@ std::string LimitsInWords(const v1::AgentLimits& limits) {
 std::vector<std::string> CommonFacts(const v1::HostDescription& facts) {
   std::vector<std::string> lines;
   AppendFact("version", absl::StrCat(facts.version(), ", protocol ", facts.protocol_version()), lines);
+  if (facts.has_program_sha256()) AppendFact("SHA-256", facts.program_sha256(), lines);
+  if (facts.has_time_service()) AppendFact("time service", facts.time_service(), lines);
   AppendFact("kernel",
              absl::StrCat(facts.kernel(), ", ", facts.cpus(), " CPUs, ", FormatSizeForPeople(facts.memory_bytes()),
                           ", clock source ", facts.clock_source()),

@@ -85,7 +85,10 @@ void Timeline::NoteRestart(const v1::ProbeBatch& batch) {
 void Timeline::AddProbes(const v1::ProbeBatch& batch) {
   NoteRestart(batch);
   std::unique_ptr<HostClock>& slot = clocks_[ClockOf(batch.host())];
-  if (!slot) slot = std::make_unique<HostClock>(max_slew_ppm_);
+  if (!slot) {
+    slot = std::make_unique<HostClock>(max_slew_ppm_);
+    if (sharing_.contains(batch.host()) && !restarts_.contains(batch.host())) slot->fit.AssumeSame();
+  }
   HostClock& clock = *slot;
   for (const v1::ProbeResult& probe : batch.probes()) {
     if (!IsSaneMoment(probe.sent_ns()) || !IsSaneMoment(probe.received_ns()) ||

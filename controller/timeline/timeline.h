@@ -107,6 +107,10 @@ class Timeline {
   // Ties the timeline to the calendar and sets what clocks are trusted with. Called once, before anything else.
   void Begin(int64_t time_ns, int64_t wall_clock_ns, double max_slew_ppm);
 
+  // The host reads the controller's clock (HostJoined.same_clock): its moments have no error, as long as its probes
+  // allow that. Before its first probes.
+  void ShareClock(uint32_t host) { sharing_.insert(host); }
+
   // Contact with the host was lost; it may have rebooted by the time of its next probe. It has if its clock went back,
   // and later moments belong to a new clock. Otherwise the host keeps its clock, as after a suspension, and whatever
   // that clock did meanwhile is part of the error.
@@ -162,6 +166,8 @@ class Timeline {
   std::map<uint32_t, uint32_t> restarts_;
   // Hosts that were not probed since contact with them was lost.
   std::set<uint32_t> away_;
+  // Hosts that read the controller's clock.
+  std::set<uint32_t> sharing_;
 };
 
 }  // namespace plimsoll

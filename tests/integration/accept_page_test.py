@@ -55,9 +55,77 @@ class AcceptPage(browser.BrowserTest):
         self.assertEqual(spread["load", "p99, ms"], ["load", "p99, ms", "3.100", "14.200", "3.200", "162.4 %"])
         self.assertIn(record["limits"][0], self.text("#limits"))
         self.assertIn("p99<10ms, steady", self.text("#options"))
-        self.assertEqual([row[0] for row in self.rows("hosts")], ["alpha", "beta"])
+        self.assertEqual([row[0] for row in self.rows("hosts")], ["alpha, beta"], "they see the same")
         for field in ("Tested by", "Accepted by", "Name", "Date", "Signature"):
             self.assertIn(field, self.text("#signatures"))
+        self.assert_quiet()
+
+    def test_what_is_signed_fits_on_the_first_of_two_sheets(self):
+        """With all parts, three runs and four hosts."""
+
+        def whole(record):
+            first = record["runs"][0]
+            for part, run, result in (
+                ("ha", 1, "10 rounds, 20 takeovers, 0 acknowledged writes lost; longest outage 12.318 s"),
+                ("ha", 2, "10 rounds, 20 takeovers, 0 acknowledged writes lost; longest outage 12.811 s"),
+                ("restart_time", 1, "coalesced, 2k messages: 4.2 +- 0.31 s for 60,000 records; per-record, 2k messages: 61.3 +- 1.2 s "
+                 "for 60,000 records"),
+                ("disturb", 1, "0 of 48,211 acknowledged writes lost; controller takeover: longest pause 8.214 s, as before after 11.4 s; "
+                 "path cut: longest pause 2.012 s, as before after 3.0 s"),
+            ):
+                directory = {"ha": f"ha-{run}", "restart_time": "restart-time", "disturb": "disturb"}[part]
+                record["runs"].append({**first, "part": part, "run": run, "directory": directory, "result": result})
+            for part, figures in (("ha", 2), ("restart_time", 2), ("disturb", 4)):
+                for number in range(figures):
+                    record["figures"].append({"part": part, "name": f"figure {number} of the part", "unit": "s",
+                                              "values": [{"run": 1, "value": 4.2}], "least": 4.2, "most": 4.2, "spread_percent": None})
+            record["hosts"] = [{
+                **record["hosts"][0], "label": f"mqprod{number}.bank.example", "kernel": "5.14.0-427.el9.x86_64",
+                "mount_options": "rw,noatime,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys"
+            } for number in range(1, 5)]
+
+        criteria = [{"part": part, "run": f"{part}, run 2", "criterion": criterion, "outcome": "pass", "value": "8.214 s",
+                     "place": "step 1, mqprod2.bank.example/qm1"}
+                    for part, tested in (("load", ("p99<10ms", "max<20s", "steady", "rate_achieved>=99%")),
+                                         ("limit", ("p99<10ms", "max<20s", "rate_achieved>=99%")),
+                                         ("ha", ("lost==0", "split_brain==0", "takeover_max<60s")),
+                                         ("restart-time", ("restart<60s",)), ("disturb", ("max<20s",)))
+                    for criterion in tested]
+        answers = [{"title": title, "text": text} for title, text in (
+            ("Highest load that met the criteria", "480 to 500 writes/s per queue manager; at least 2.40 times the load"),
+            ("Time without an active instance, by fault", "switch: at most 3.104 s (20 takeovers); kill: at most 12.813 s "
+             "(20 takeovers); 0 of 24,112 acknowledged writes lost"),
+            ("Longest wait for a write, by disturbance", "controller takeover: at most 8.214 s, as before after 11.4 s; path cut: at "
+             "most 2.012 s, as before after 3.0 s; 0 of 48,211 acknowledged writes lost"),
+            ("Restart", "storage's share, in a model: coalesced, 2k messages: 4.2 +- 0.31 s for 60,000 records; longest of 3 real "
+             "restarts: 42.000 s, of queue manager QM1"))]
+        notes = [{"runs": f"load, run {run}", "text": "the load generator waited for a CPU for 0.3 % of its time"} for run in range(1, 10)]
+        digest = "sha256:" + "0123456789abcdef" * 4
+        self.open(whole, criteria=criteria, answers=answers, notes=notes, digest=digest)
+        self.assertEqual([row[1] for row in self.rows("criteria")], [one["criterion"] for one in criteria])
+        for answer in answers:
+            self.assertIn(answer["title"], self.text("#answers"))
+        self.assertIn("kill: at most 12.813 s (20 takeovers)", self.text("#answers"))
+        self.assertIn(digest, self.text("#record").replace("\n", ""))
+        self.assertIn("mqprod3.bank.example", self.text("#record"))
+        self.assertEqual([row[0] for row in self.rows("parts")][-4:],
+                         ["ha, extents locked", "ha, extents not locked", "restart-time", "disturb"])
+        links = self.browser.script("return [...document.querySelectorAll('#parts a')].map(a => a.getAttribute('href'))")
+        self.assertEqual(links[-4:], ["ha-1/report.html", "ha-2/report.html", "restart-time/report.html", "disturb/report.html"])
+        # The signatures come before everything that is not signed.
+        self.assertTrue(self.browser.script(
+            "return Boolean(document.getElementById('signatures').compareDocumentPosition(document.getElementById('parts')) & 4)"))
+        pages = re.findall(rb"/Type\s*/Pages\b[^>]*/Count (\d+)|/Count (\d+)[^>]*/Type\s*/Pages\b", self.browser.pdf())
+        self.assertEqual({int(count) for found in pages for count in found if count}, {2}, pages)
+        # The first sheet of A4 between its margins of 12 mm, in CSS pixels, as the page looks on paper.
+        width, height = (round((side - 2 * 12) * 96 / 25.4) for side in (210, 297))
+        self.browser.devtools("Emulation.setEmulatedMedia", media="print")
+        try:
+            self.browser.set_size(width, height)
+            end = self.browser.script("return document.getElementById('signatures').getBoundingClientRect().bottom + window.scrollY")
+        finally:
+            self.browser.devtools("Emulation.setEmulatedMedia", media="")
+        self.assertLess(end, height)
         self.assert_quiet()
 
     def test_the_foot_shows_the_digest_of_the_results_where_there_is_one(self):

@@ -1,4 +1,4 @@
-"""`plimsoll accept` with drills and restart I/O: each part is done, kept, and derived again; nothing is left."""
+"""`plimsoll accept` with drills, restart I/O and disturbances: each part is done, kept, and derived again; nothing is left."""
 
 import json
 
@@ -12,6 +12,15 @@ criteria: ["restart<60s"]
 lease: 5s
 ha: {{rounds: 2, faults: [switch], at: 200ms, lock_poll: 100ms, checkpoint: 100ms, one_kernel: true}}
 restart_time: {{records: [50, 100, 200], rounds: 1}}
+"""
+
+DISTURBED = """
+workload: {{dir: {dir}, file_size: 256k, num_files: 2, rate: 50}}
+duration: 14s
+warmup: 0s
+criteria: [p99<1ns]
+accept: {{parts: [disturb]}}
+disturb: [{{name: nap, at: 5s, hold: 1s, do: {do}, undo: ["true"]}}]
 """
 
 
@@ -90,6 +99,39 @@ restart_time: {{records: [50, 100, 200], rounds: 1, redo: coalesced}}
         refused = self.plimsoll("accept", "--dir", self.dir, "--profile", self.base / "results-1", "--out",
                                 self.base / "refused", code=2)
         self.assertIn("is not the result of `plimsoll watch --profile`", refused.err)
+
+    def test_disturbances_are_a_part_judged_by_pauses_and_lost_writes(self):
+        plan = self.base / "accept.yaml"
+        plan.write_text(DISTURBED.format(dir=self.dir, do='[sleep, "1"]'))
+        refused = self.plimsoll("accept", plan, "--out", self.base / "refused", code=2)
+        self.assertIn("--allow-commands", refused.err)
+        shown = self.plimsoll("accept", plan, "--dry-run")
+        self.assertIn("disturb once, 14s", shown.out)
+        self.assertRegex(shown.out, "nap: .*sleep 1")
+        self.assert_nothing_left()
+        results = self.base / "accepted"
+        result = self.plimsoll("accept", plan, "--allow-commands", "--out", results, "--full", code=0)
+        self.assertIn("Not tested, since load and limit are left out: p99<1ns.", " ".join(result.out.split()))
+        self.assertIn("MQ's own limit", " ".join(result.out.split()))
+        (run,) = json.loads((results / "accept.json").read_text())["runs"]
+        self.assertEqual((run["part"], run["outcome"], run["directory"]), ("disturb", "pass", "disturb"), run)
+        self.assertRegex(run["result"], r"^0 of [1-9][\d,]* acknowledged writes lost; nap: longest pause \d+\.\d{3} s, ")
+        self.assertEqual([criterion["criterion"] for criterion in run["criteria"]], ["max<20s", "lost==0"])
+        self.assertEqual([outage["cause"] for outage in run["outages"]], ["nap"])
+        self.assertGreater(run["acknowledged_writes"], 0)
+        self.assertEqual(run["lost_writes"], 0)
+        self.assertTrue((results / "disturb" / "report.html").exists())
+        self.assert_nothing_left()
+        before = (results / "accept.json").read_text()
+        self.plimsoll("report", results, code=0)
+        self.assertEqual((results / "accept.json").read_text(), before)
+        self.plimsoll("verify", results)
+
+    def test_a_disturbance_that_could_not_be_made_is_no_pass(self):
+        plan = self.base / "accept.yaml"
+        plan.write_text(DISTURBED.format(dir=self.dir, do='["false"]'))
+        result = self.plimsoll("accept", plan, "--allow-commands", "--out", self.base / "accepted", code=3)
+        self.assertRegex(" ".join(result.out.split()), "disturb: INCONCLUSIVE: .*nap")
 
     def test_commands_of_faults_need_permission(self):
         plan = self.base / "accept.yaml"

@@ -27,6 +27,9 @@ class Clock(harness.PlimsollTest):
         self.assertLess(abs(near["offset_ns"]), 1_000_000_000)
         self.assertLess(abs(far["offset_ns"] - AHEAD_S * 1_000_000_000), 1_000_000_000)
         self.assertEqual((near["steps"], far["steps"]), ([], []))
+        # One reads this machine's clock, as the controller does; the other is in a time namespace of its own.
+        self.assertEqual((near["offset_ns"], near["error_ns"]), (0, 0))
+        self.assertGreater(far["error_ns"], 0)
         for step in report["steps"]:
             self.assertLess(step["start_skew"]["skew_ns"], SKEW_LIMIT_NS)
             begin = datetime.datetime.fromisoformat(step["start"][:26])

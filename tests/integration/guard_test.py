@@ -1,8 +1,12 @@
 """Runs that end where they harm what they should not (--abort-if, --protect), and in time (--end-by)."""
 
 import datetime
+import os
+import pathlib
 import re
 import subprocess
+import sys
+import tempfile
 
 import harness
 import watching
@@ -25,6 +29,29 @@ def write():
 threading.Thread(target=write, daemon=True).start()
 sys.stdin.readline()
 reading = False
+sys.stdin.readline()
+"""
+
+# Writes 4 KiB at a time, each stable before the next; from a line on, four threads write 8 MiB at a time, too, to files of their own.
+# Argument: directory.
+DISK_WRITER = r"""
+import os, sys, threading, time
+def opened(name):
+    return os.open(os.path.join(sys.argv[1], name), os.O_WRONLY | os.O_CREAT | os.O_DSYNC)
+def write_small():
+    log = opened("log")
+    while True:
+        os.pwrite(log, b"x" * 4096, 0)
+        time.sleep(0.005)
+def write_large(name):
+    file = opened(name)
+    data = b"y" * (8 << 20)
+    while True:
+        os.pwrite(file, data, 0)
+threading.Thread(target=write_small, daemon=True).start()
+sys.stdin.readline()
+for name in ("1", "2", "3", "4"):
+    threading.Thread(target=write_large, args=(name,), daemon=True).start()
 sys.stdin.readline()
 """
 
@@ -120,6 +147,105 @@ class Protected(watching.WatchingTest):
         if not re.search(watching.REFUSALS, run.err):
             self.assertRegex(run.err, r"--protect \S+: it wrote nothing to its log in 10 s")
         self.assertEqual([path.name for path in self.dir.iterdir()], ["active"])
+
+
+def mounted_disk():
+    """A directory on a block device whose writes the kernel counts, and the mount point of that device; None where there is none."""
+    counted = {":".join(line.split()[:2]) for line in pathlib.Path("/proc/diskstats").read_text().splitlines()}
+    whole = {}  # Mount points of file systems as a whole, by device.
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        _, _, device, root, point = line.split()[:5]
+        if root == "/" and device in counted:
+            whole[device] = point
+    for place in (tempfile.gettempdir(), "/var/tmp", os.environ.get("PLIMSOLL_BIN", "/tmp")):
+        if not os.access(place, os.W_OK):
+            continue
+        device = os.stat(place).st_dev
+        name = f"{os.major(device)}:{os.minor(device)}"
+        if name in whole:
+            return place, whole[name]
+    return None
+
+
+class ProtectedMount(harness.PlimsollTest):
+    """The run writes in memory, and another program on a disk whose mount is protected."""
+
+    in_memory = True
+
+    def setUp(self):
+        super().setUp()
+        found = mounted_disk()
+        if found is None or not str(self.base).startswith("/dev/shm"):
+            self.skipTest("needs a block device that is mounted, and /dev/shm")
+        self.disk = tempfile.TemporaryDirectory(prefix="plimsoll-test-", dir=found[0])
+        self.addCleanup(self.disk.cleanup)
+        self.mount = found[1]
+
+    def start_writer(self):
+        program = self.base / "writer.py"
+        program.write_text(DISK_WRITER)
+        return self.start(harness.Process, [sys.executable, "-B", program, self.disk.name], stdin=subprocess.PIPE)
+
+    def start_protected(self, *more):
+        return self.start_run("--protect", f"mount={self.mount}", *more)
+
+    def test_a_run_ends_where_writes_to_the_mount_become_slower(self):
+        writer = self.start_writer()
+        # An agent that may write in memory alone.
+        agent = self.agent("node1")
+        run = self.start_protected("--hosts", agent.address, "--protect-factor", "1.5", "--duration", "10m")
+        harness.wait_until(lambda: "step 1" in run.err or not run.running(), "the step")
+        writer.write(b"\n")
+        result = self.finished(run, run.results, 3)
+        writer.write(b"\n")
+        writer.finish()
+        self.assertRegex(reasons(result), r"--protect mount=\S+: writes to it took [\d.]+ ms on average in 5 s, more than 1.5 times the [\d.]+ ms")
+        self.assertRegex(" ".join(result.report["notes"]),
+                         r"Protected mount=\S+ \(\S+ of node1\): writes to it took [\d.]+ ms on average in the 10 s before the run, "
+                         r"[\d.]+ ms since, and up to [\d.]+ ms in 5 s\.")
+        self.assertRegex(" ".join((result.results / "report.txt").read_text().split()), r"Protects mount=\S+: the run ends if writes to it take 1.5 times")
+        self.assertEqual(result.report["run"]["state"], "aborted")
+        self.assert_nothing_left()
+
+    def test_a_run_that_slows_nothing_down_ends_by_itself_and_says_what_was_seen(self):
+        self.start_writer()
+        result = self.run_plan("--protect", f"mount={self.mount}", "--protect-factor", "1000", "--duration", "2s")
+        self.assertRegex(result.err, r"mount=\S+ \(\S+ of \S+\): writes to it took [\d.]+ ms on average in the 10 s before the run, which ends if")
+        self.assertRegex(" ".join(result.report["notes"]), r"Protected mount=\S+ .*: writes to it took .* before the run, .* since")
+        self.assertEqual(result.report["run"]["state"], "complete")
+        # The report follows from the journal.
+        again = self.plimsoll("report", result.results, "--json")
+        self.assertIn("Protected mount=", again.out)
+
+    def test_a_guard_that_would_see_the_run_itself_or_nothing_refuses_to_start(self):
+        own = pathlib.Path(self.disk.name)
+        run = self.start_run("--protect", f"mount={self.mount}", dir=own)
+        self.assertEqual(run.finish(), 2, run.err)
+        self.assertRegex(run.err, r"--protect mount=\S+: \S+: \S+ is on it \(\S+\), so that the run's own writes would be in its "
+                                  r"counters: protect the queue manager itself \(--protect QM\), or measure other storage")
+        self.assert_nothing_left(own)
+        for mount, pattern in ((self.base, rf"nothing is mounted on {self.base}; the mount above it is /dev/shm: name a mount point, as"),
+                               ("/dev/shm", r"the kernel counts no writes of /dev/shm \(tmpfs\): protect the queue manager itself")):
+            run = self.start_run("--protect", f"mount={mount}")
+            self.assertEqual(run.finish(), 2, run.err)
+            self.assertRegex(run.err, pattern)
+            self.assertFalse(run.results.exists())
+        self.assert_nothing_left()
+
+    def test_one_guard_watches_both_sides_of_ab(self):
+        self.start_writer()
+        out = self.base / "ab"
+        result = self.plimsoll("ab", "--vary", "sync=dsync,none", "--dir", self.dir, "--rounds", "6", "--duration", "300ms", "--warmup", "0",
+                               "--file-size", "256k", "--protect", f"mount={self.mount}", "--protect-factor", "1000", "--out", out,
+                               code=(0, 3))
+        self.assertIn("All planned rounds were measured.", result.out)
+        for side in ("a", "b"):
+            notes = " ".join(harness.report_of(out / side)["notes"])
+            self.assertRegex(notes, r"Protected mount=\S+ .*: writes to it took", side)
+        self.assertIn("before the run", result.err)
+        refused = self.plimsoll("ab", "--vary", "sync=dsync,none", "--dir", self.dir, "--protect", "QM1", code=2)
+        self.assertIn("ab takes no --protect of a queue manager", refused.err)
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

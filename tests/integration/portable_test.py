@@ -1,11 +1,14 @@
-"""What scripts/portable packs runs where nothing else is: in an empty root, and with programs that are linked dynamically.
+"""What scripts/portable packs runs where nothing else is: in an empty root, as a container image, and with programs that are linked dynamically.
 
 tests/lab/package_test.py installs the .deb on a system with systemd.
 
 PLIMSOLL_PORTABLE names the directory with the archive; it is set by the tests' build. Without an archive the tests are skipped.
 """
 
+import gzip
 import hashlib
+import io
+import json
 import os
 import pathlib
 import re
@@ -95,9 +98,68 @@ class Portable(harness.PlimsollTest):
             self.assertLessEqual(packages, there)
 
     def test_each_hash_is_that_of_its_file(self):
-        for path in [*BUILT.glob("plimsoll*.tar.gz"), *BUILT.glob("plimsoll*.deb"), *BUILT.glob("plimsoll*.rpm")]:
+        for path in [*BUILT.glob("plimsoll*.tar.gz"), *BUILT.glob("plimsoll*.deb"), *BUILT.glob("plimsoll*.rpm"),
+                     *BUILT.glob("plimsoll*.oci.tar")]:
             said, name = pathlib.Path(f"{path}.sha256").read_text().split()
             self.assertEqual((said, name), (hashlib.sha256(path.read_bytes()).hexdigest(), path.name))
+
+
+class Image(harness.PlimsollTest):
+    """The archive of scripts/portable --image, read as the Open Container Initiative's specification has it."""
+
+    def setUp(self):
+        super().setUp()
+        archives = sorted(BUILT.glob("plimsoll-*-linux-*.oci.tar"))
+        if not archives:
+            raise unittest.SkipTest(f"no image in {BUILT}: run scripts/portable --image")
+        self.archive = archives[-1]
+        self.place = self.base / "image"
+        with tarfile.open(self.archive) as archive:
+            archive.extractall(self.place)
+        self.assertEqual(json.loads((self.place / "oci-layout").read_text()), {"imageLayoutVersion": "1.0.0"})
+        (entry,) = json.loads((self.place / "index.json").read_text())["manifests"]
+        self.manifest = json.loads(self.blob(entry))
+        self.config = json.loads(self.blob(self.manifest["config"]))
+        (self.layer,) = self.manifest["layers"]
+
+    def blob(self, descriptor):
+        """The blob that a descriptor names, whose size and digest must be as it says."""
+        content = (self.place / "blobs" / descriptor["digest"].replace(":", "/")).read_bytes()
+        self.assertEqual(len(content), descriptor["size"])
+        self.assertEqual(f"sha256:{hashlib.sha256(content).hexdigest()}", descriptor["digest"])
+        return content
+
+    def test_its_layer_is_the_one_that_its_configuration_names(self):
+        unpacked = gzip.decompress(self.blob(self.layer))
+        self.assertEqual(self.config["rootfs"]["diff_ids"], [f"sha256:{hashlib.sha256(unpacked).hexdigest()}"])
+        with tarfile.open(fileobj=io.BytesIO(unpacked)) as layer:
+            members = {member.name: member for member in layer}
+        self.assertEqual({member.name for member in members.values() if member.uid or member.gid}, set())
+        self.assertEqual({name.rpartition("/")[2] for name in members if name.startswith("usr/bin/")},
+                         {"plimsoll", "plimsoll-agent", "mqldt", "xdisk"})
+        self.assertEqual((members["tmp"].mode, members["data"].mode), (0o1777, 0o775))
+        self.assertIn("usr/share/doc/plimsoll/copyright", members)
+
+    def test_its_user_is_a_number_that_is_not_root_in_group_0(self):
+        # By a name, runAsNonRoot of Kubernetes could not see that it is not root.
+        self.assertRegex(self.config["config"]["User"], r"^[1-9]\d*:0$")
+        self.assertEqual(self.config["config"]["Entrypoint"], ["/usr/bin/plimsoll"])
+        self.assertIn("PATH=/usr/bin", self.config["config"]["Env"])
+
+    def test_any_user_of_group_0_measures_in_it(self):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("only root may change the root directory")
+        root = self.base / "root"
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(self.blob(self.layer)))) as layer:
+            layer.extractall(root, numeric_owner=True)
+        # As in a container: /proc is there. The user is a number as OpenShift assigns it, which no image knows.
+        (root / "proc").mkdir()
+        process = self.start(harness.Process, [
+            "unshare", *namespaces.own_mounts(), "sh", "-c", f'mount -t proc proc {root}/proc && exec "$@"', "sh", "chroot",
+            "--userspec=1000430000:0", "--groups=", root, *self.config["config"]["Entrypoint"], "run", "--dir", "/data", "--duration",
+            "1", "--warmup", "0", "--file-size", "256k", "--out", "/tmp/results"])
+        self.result_of(process, root / "tmp" / "results")
+        self.assert_nothing_left(root / "data")
 
 
 class Rpm(harness.PlimsollTest):

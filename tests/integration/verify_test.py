@@ -1,6 +1,7 @@
 """`plimsoll verify`: results are those that were recorded, or the file that differs is named; sha256sum gives the same digest."""
 
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -132,6 +133,14 @@ class Run(VerifyTest):
         (results / "report.json").write_text(whole)
         self.list_again(results)
         self.assert_intact(results, digest)
+        # Other files that show the report.
+        for name in ("report.txt", "report.csv", "timeline.csv"):
+            kept = (results / name).read_bytes()
+            flip(results / name)
+            self.list_again(results)
+            self.assert_changed(results, f"{name} does not show the report that the journal gives")
+            (results / name).write_bytes(kept)
+        self.list_again(results)
         # The journal of another run, with its report.
         other = self.run_plan().results
         for name in self.listed(results):
@@ -215,6 +224,11 @@ class Parts(VerifyTest):
             self.assert_intact(out / part, self.digest_in(self.verify(out / part).out))
         self.assertEqual(self.digest_in(self.plimsoll("report", out, code=code).out), digest)
         self.assert_intact(out, digest)
+        self.assertIn("\nCommand   ", (out / "accept.txt").read_text())
+        self.assertIn(" accept --dir ", json.loads((out / "accept.json").read_text())["controller"]["command"])
+        self.assertIn("one of them, such as load-1", self.plimsoll("export", out, "--format", "evidence", code=2).err)
+        self.assertIn("holds no results of a run", self.plimsoll("export", out / "fsck-1", "--format", "evidence", code=2).err)
+        self.assertIn("\r\nwrite,1,", self.plimsoll("export", out / "load-1", "--format", "evidence").out)
         for name in names:
             with self.subTest(name):
                 self.spoiled(out, name, f"{name} was changed: its SHA-256 is not the one in digest.txt", flip)
@@ -238,6 +252,17 @@ class Parts(VerifyTest):
         names = self.listed(out)
         self.assertLessEqual({"ab.json", "compare.json", "a/journal", "b/report.json"}, set(names))
         self.assert_intact(out, self.digest_in(process.out))
+        # The comparison is made again, wherever the results are.
+        self.verify(shutil.copytree(out, self.base / "moved"))
+        for name, told in (("compare.json", "compare.json is not the comparison that the journals give"),
+                           ("compare.txt", "compare.txt does not show the comparison that the journals give")):
+            kept = (out / name).read_text()
+            (out / name).write_text(kept.replace('"replicates": ', '"replicates": 1') if name == "compare.json" else kept + "\n")
+            self.list_again(out)
+            self.assert_changed(out, told)
+            (out / name).write_text(kept)
+        self.list_again(out)
+        self.verify(out)
         for name in ("ab.json", "compare.json", "a/journal", "b/report.json"):
             self.spoiled(out, name, f"{name} was changed: its SHA-256 is not the one in digest.txt", flip)
         flip(out / "b" / "journal")

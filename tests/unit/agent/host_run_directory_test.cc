@@ -84,6 +84,34 @@ TEST_F(RunDirectoryTest, NeverOpensAFileThatExists) {
   EXPECT_FALSE(fs::exists(target));
 }
 
+TEST_F(RunDirectoryTest, OpensItsOwnFilesOnceMoreAndNoOthers) {
+  const auto run = Make();
+  const std::string name = "qm1/active/S0000000.LOG";
+  const std::string path = run->path() + "/" + name;
+  auto file = run->CreateFile(name, O_RDWR);
+  ASSERT_THAT(file, IsOk());
+  ASSERT_EQ(write(file->get(), "x", 1), 1);
+  const auto again = run->OpenFile(name, O_RDONLY);
+  ASSERT_THAT(again, IsOk());
+  char byte = 0;
+  EXPECT_EQ(read(again->get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  EXPECT_EQ(fcntl(again->get(), F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDONLY);
+  // The run has made none of these.
+  EXPECT_THAT(run->OpenFile("qm1/active/S0000001.LOG", O_RDONLY), StatusIs(StatusCode::kNotFound, "S0000001.LOG"));
+  tests::WriteText(run->path() + "/qm1/active/S0000002.LOG", "theirs");
+  EXPECT_THAT(run->OpenFile("qm1/active/S0000002.LOG", O_RDONLY), StatusIs(StatusCode::kNotFound, "S0000002.LOG"));
+  // Nor what has its file's name now.
+  fs::rename(run->path() + "/qm1/active/S0000002.LOG", path);
+  EXPECT_THAT(run->OpenFile(name, O_RDONLY),
+              StatusIs(StatusCode::kFailedPrecondition, path + " is not the file that this run made"));
+  fs::remove(path);
+  EXPECT_THAT(run->OpenFile(name, O_RDONLY), StatusIs(StatusCode::kNotFound, path));
+  fs::create_symlink("/etc/hostname", path);
+  EXPECT_FALSE(run->OpenFile(name, O_RDONLY).ok());
+  fs::remove(path);
+}
+
 TEST_F(RunDirectoryTest, DoesNotFollowALinkPlantedInPlaceOfAWriterDirectory) {
   const auto run = Make();
   const std::string elsewhere = temp_.MakeDirectory("elsewhere");

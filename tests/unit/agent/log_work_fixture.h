@@ -40,8 +40,13 @@ class KeepingSink final : public WorkSink {
     const MutexLock lock(mutex_);
     done_.push_back(std::move(done));
     changed_.NotifyAll();
+    while (held_) changed_.Wait(mutex_);
   }
-  void OnMessage(v1::AgentMessage /*message*/) override {}
+  void OnMessage(v1::AgentMessage message) override {
+    const MutexLock lock(mutex_);
+    messages_.push_back(std::move(message));
+    changed_.NotifyAll();
+  }
   void OnFault(v1::Fault fault) override {
     const MutexLock lock(mutex_);
     faults_.push_back(std::move(fault));
@@ -53,6 +58,18 @@ class KeepingSink final : public WorkSink {
     const MutexLock lock(mutex_);
     while (done_.size() <= taken_) changed_.Wait(mutex_);
     return done_[taken_++];
+  }
+  // The next message of the work's own; waits for it.
+  v1::AgentMessage NextMessage() {
+    const MutexLock lock(mutex_);
+    while (messages_.size() <= taken_messages_) changed_.Wait(mutex_);
+    return messages_[taken_messages_++];
+  }
+  // While held, OnStepDone does not return.
+  void Hold(bool held) {
+    const MutexLock lock(mutex_);
+    held_ = held;
+    changed_.NotifyAll();
   }
   // Waits until `writers` writers have reported `each` writes in `step`.
   void AwaitWrites(size_t writers = 1, uint32_t step = 0, uint64_t each = 1) {
@@ -97,6 +114,9 @@ class KeepingSink final : public WorkSink {
   std::vector<v1::StepDone> done_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::Fault> faults_ ABSL_GUARDED_BY(mutex_);
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<v1::AgentMessage> messages_ ABSL_GUARDED_BY(mutex_);
+  size_t taken_messages_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // A fresh directory below the machine's temporary one, a sandbox over it, and a plan of one short step.

@@ -184,6 +184,16 @@ TEST(Judge, ChancesOfCountsAreThoseOfTheBinomialDistribution) {
   EXPECT_LT(ChanceOfAtLeast(500'000, 1'000'000, 0.01), 1e-300);
 }
 
+// The rate is missed for as long as the storage is away, which `max` limits.
+TEST(Judge, AsksForNoRateUnderDisturbances) {
+  v1::TestPlan plan;
+  plan.add_criteria("max@cluster<20s");
+  EXPECT_TRUE(Judge(plan, 1).LooksAt(v1::SCOPE_KIND_QM, 4096));
+  plan.add_disturb();
+  EXPECT_FALSE(Judge(plan, 1).LooksAt(v1::SCOPE_KIND_QM, 4096));
+  EXPECT_TRUE(Judge(plan, 1).LooksAt(v1::SCOPE_KIND_CLUSTER, 4096));
+}
+
 TEST(Judge, ExitCodesFollowTheVerdict) {
   for (const auto& [outcome, code] : {std::pair{v1::OUTCOME_PASS, 0}, std::pair{v1::OUTCOME_DONE, 0},
                                       std::pair{v1::OUTCOME_FAIL, 1}, std::pair{v1::OUTCOME_INCONCLUSIVE, 3}}) {

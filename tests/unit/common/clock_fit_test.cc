@@ -28,6 +28,53 @@ TEST(ClockFit, KnowsNothingWithoutAnExchange) {
   EXPECT_TRUE(fit.steps_local_ns().empty());
 }
 
+TEST(ClockFit, ASharedClockHasNoErrorAsLongAsEveryExchangeAllowsIt) {
+  ClockFit fit(500);
+  fit.AssumeSame();
+  EXPECT_FALSE(fit.same());
+  EXPECT_EQ(fit.OffsetAtLocal(0).error_ns, INT64_MAX);
+  // The ways there and back take unequally long, which a shared clock does not care about.
+  fit.Add({1'000, 1'000, 2'000, 400'000});
+  fit.Add({1'000'000, 1'300'000, 1'300'100, 1'300'100});
+  ASSERT_TRUE(fit.same());
+  for (const int64_t at_ns : {int64_t{0}, 700 * kMs, 100 * kSecond}) {
+    EXPECT_EQ(fit.OffsetAtLocal(at_ns).offset_ns, 0);
+    EXPECT_EQ(fit.OffsetAtLocal(at_ns).error_ns, 0);
+    EXPECT_EQ(fit.ToLocal(at_ns).local_ns, at_ns);
+    EXPECT_EQ(fit.ToLocal(at_ns).error_ns, 0);
+    EXPECT_EQ(fit.ToRemote(at_ns), at_ns);
+  }
+  EXPECT_EQ(fit.DriftPpm(), 0);
+}
+
+TEST(ClockFit, AnExchangeThatASharedClockCannotHaveEndsTheAssumptionForAllMoments) {
+  // The remote side read its clock a nanosecond before the sending, or after the return.
+  for (const ClockExchange& late : {ClockExchange{2 * kSecond, 2 * kSecond - 1, 2 * kSecond, 2 * kSecond + 100},
+                                    ClockExchange{2 * kSecond, 2 * kSecond, 2 * kSecond + 101, 2 * kSecond + 100}}) {
+    ClockFit fit(500);
+    fit.AssumeSame();
+    ClockFit plain(500);
+    for (const ClockExchange& exchange : {Exchange(kSecond, 0), late, Exchange(3 * kSecond, 0)}) {
+      fit.Add(exchange);
+      plain.Add(exchange);
+    }
+    EXPECT_FALSE(fit.same());
+    for (const int64_t at_ns : {int64_t{0}, kSecond, 2 * kSecond, 5 * kSecond}) {
+      EXPECT_EQ(fit.OffsetAtLocal(at_ns).offset_ns, plain.OffsetAtLocal(at_ns).offset_ns);
+      EXPECT_EQ(fit.OffsetAtLocal(at_ns).error_ns, plain.OffsetAtLocal(at_ns).error_ns);
+      EXPECT_GT(fit.OffsetAtLocal(at_ns).error_ns, 0);
+    }
+  }
+}
+
+TEST(ClockFit, AClockIsNotTakenForSharedAfterItsFirstExchange) {
+  ClockFit fit(500);
+  fit.Add(Exchange(kSecond, 0));
+  fit.AssumeSame();
+  EXPECT_FALSE(fit.same());
+  EXPECT_GT(fit.OffsetAtLocal(kSecond).error_ns, 0);
+}
+
 TEST(ClockFit, BoundsOneExchangeByHalfItsRoundTrip) {
   ClockFit fit(500);
   fit.Add(Exchange(1'000'000, 700));

@@ -40,6 +40,20 @@ TEST(AbRecord, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read->rounds[1].order, "BA");
 }
 
+TEST(AbRecord, RecordsWhatTheComparisonTests) {
+  EXPECT_FALSE(ReadAbRecord(WriteAbRecord(Sample()))->judged.has_value()) << "as an earlier version left it";
+  AbRecord record = Sample();
+  record.judged = {"10%", "p99,iops", "service"};
+  const std::string text = WriteAbRecord(record);
+  const absl::StatusOr<AbRecord> read = ReadAbRecord(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(WriteAbRecord(*read), text);
+  ASSERT_TRUE(read->judged.has_value());
+  EXPECT_EQ(read->judged->fail_if_slower, "10%");
+  EXPECT_EQ(read->judged->gate, "p99,iops");
+  EXPECT_EQ(read->judged->times, "service");
+}
+
 TEST(AbRecord, RecordsWhichStepsOfARunAPartIs) {
   AbRecord record = Sample();
   record.rounds = {{"AB", {"run", 0, 2}, {"run", 2, 2}}, {"BA", {"run", 6, 2}, {"run", 4, 2}}};

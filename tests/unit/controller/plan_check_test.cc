@@ -33,6 +33,18 @@ TEST(PlanCheck, TheDirectoryMustBeGivenAndAbsolute) {
               ElementsAre("--dir (workload.dir) 'y' on b:7461 is not absolute: begin it with '/'"));
 }
 
+TEST(PlanCheck, AProtectedMountHasAMountPointAndAHostOfThePlan) {
+  const std::string plan = "workload: {dir: /x}\nhosts: [a, b]\nprotect: ";
+  for (const char* const good : {"mount=/mnt/mq", "mount=/", "a:7461/mount=/mnt/mq", "QM1"}) {
+    EXPECT_THAT(Problems(plan + good + "\n"), IsEmpty()) << good;
+  }
+  EXPECT_THAT(Problems(plan + "mount=mnt\n"),
+              ElementsAre("--protect (protect): 'mount=mnt' names no mount point, as mount=/mnt/mqlog and "
+                          "node1/mount=/mnt/mqlog do"));
+  EXPECT_THAT(Problems(plan + "mount=\n"), ElementsAre(HasSubstr("names no mount point")));
+  EXPECT_THAT(Problems(plan + "c/mount=/mnt\n"), ElementsAre(HasSubstr("'c' is not a host of the plan")));
+}
+
 TEST(PlanCheck, ABlockMustFitItsExtentOnEveryHost) {
   EXPECT_THAT(Problems("workload: {dir: /x, file_size: 64k}\nblock_size: [4k, 128k]\n"),
               ElementsAre("--bsize (block_size) 128k is larger than an extent of 64k: use at most 64k, or a larger "

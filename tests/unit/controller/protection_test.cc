@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "common/units.h"
+#include "controller/report/watched.h"
 #include "tests/testing.h"
 
 namespace plimsoll::tests {
@@ -67,6 +69,109 @@ TEST(SlowdownRule, WithoutAWriteThereIsNothingToCompare) {
   SlowdownRule idle = RuleAfter(2, 1 * kNsPerMs);
   for (int second = 0; second < 10; ++second) idle.Add({0, 0});
   EXPECT_FALSE(idle.slowed()) << "a queue manager that writes nothing is not slow";
+}
+
+TEST(SlowdownRule, WhatTheErrorOfTheSumsMayExplainIsNotSlowed) {
+  SlowdownRule rule(2, /*error_ns=*/2 * kNsPerMs);
+  for (int second = 0; second < 10; ++second) rule.Add({10, 10.0 * kNsPerMs});
+  EXPECT_TRUE(rule.can_compare());
+  // One write in five seconds, which took 2 ms and is off by as much.
+  for (int second = 0; second < 4; ++second) rule.Add({0, 0});
+  rule.Add({1, 4.0 * kNsPerMs});
+  EXPECT_FALSE(rule.slowed());
+  rule.Add({1, 4.1 * kNsPerMs + 2.0 * kNsPerMs});
+  EXPECT_TRUE(rule.slowed());
+}
+
+TEST(SlowdownRule, ABaselineThatItsErrorMayExplainIsNone) {
+  SlowdownRule rule(2, /*error_ns=*/2 * kNsPerMs);
+  for (int second = 0; second < 10; ++second) rule.Add({10, 1.9 * kNsPerMs});
+  EXPECT_FALSE(rule.can_compare());
+  EXPECT_TRUE(RuleAfter(2, 1).can_compare()) << "what is timed exactly is a baseline, however short";
+}
+
+// Stands still until it is told.
+class StillClock final : public Clock {
+ public:
+  MonotonicNs Now() const override { return now_; }
+  WallNs WallNow() const override { return {}; }
+  void SleepUntil(MonotonicNs /*moment*/) const override {}
+  bool WaitUntil(Mutex& /*mutex*/, CondVar& /*changed*/, MonotonicNs /*moment*/) const override { return false; }
+
+  MonotonicNs now_{1'000 * kNsPerSecond};
+};
+
+v1::TestPlan PlanThatProtects(const std::string& what) {
+  v1::TestPlan plan;
+  plan.set_protect(what);
+  return plan;
+}
+
+// A mount whose seconds come from the test.
+class ToldProtection final : public Protection {
+ public:
+  explicit ToldProtection(StillClock& clock)
+      : Protection(PlanThatProtects("mount=/mnt/mq"), clock, {"writes to it", "nothing was written to it"}),
+        still_(clock) {
+    Begin("sda1 of node1", 2 * kNsPerMs);
+  }
+  // The reason to stop after so many more seconds of 100 writes each.
+  std::string Seconds(int seconds, double each_ns) {
+    for (int i = 0; i < seconds; ++i) {
+      still_.now_ = still_.now_ + kNsPerSecond;
+      Add({100, 100 * each_ns}, still_.now_);
+    }
+    return MustStop(still_.now_);
+  }
+  void Lose(const std::string& why) { EndWith({Exit::kCannotRun, {why}}, why); }
+
+ private:
+  StillClock& still_;
+};
+
+TEST(Protection, EndsTheRunInTheFifthSecondOfSlowWrites) {
+  StillClock clock;
+  ToldProtection protection(clock);
+  EXPECT_EQ(protection.Seconds(10, 1.0 * kNsPerMs), "");
+  EXPECT_EQ(protection.BaselineText(),
+            "mount=/mnt/mq (sda1 of node1): writes to it took 1.000 ms on average in the 10 s before the run, which "
+            "ends if they take more than 2 times as long");
+  EXPECT_EQ(protection.Seconds(30, 1.5 * kNsPerMs), "");
+  EXPECT_EQ(protection.Seconds(4, 2.1 * kNsPerMs), "");
+  EXPECT_EQ(protection.Seconds(1, 2.1 * kNsPerMs),
+            "--protect mount=/mnt/mq: writes to it took 2.100 ms on average in 5 s, more than 2 times the 1.000 ms of "
+            "before the run");
+  EXPECT_EQ(protection.SummaryText(),
+            "Protected mount=/mnt/mq (sda1 of node1): writes to it took 1.000 ms on average in the 10 s before the "
+            "run, 1.586 ms since, and up to 2.100 ms in 5 s.");
+}
+
+TEST(Protection, EndsTheRunWhenItSeesNothingForMoreThanFiveSeconds) {
+  StillClock clock;
+  ToldProtection protection(clock);
+  EXPECT_EQ(protection.Seconds(10, 1.0 * kNsPerMs), "");
+  EXPECT_EQ(protection.MustStop(clock.now_ + 5 * kNsPerSecond), "");
+  EXPECT_EQ(protection.MustStop(clock.now_ + 5 * kNsPerSecond + 1),
+            "--protect mount=/mnt/mq: nothing was seen of it for more than 5s");
+  protection.Lose("node1: nothing is mounted on /mnt/mq");
+  EXPECT_EQ(protection.MustStop(clock.now_), "--protect mount=/mnt/mq: node1: nothing is mounted on /mnt/mq");
+}
+
+TEST(ProtectedOf, TakesQueueManagersLogDirectoriesAndMounts) {
+  const auto of = [](const std::string& text) {
+    const Protected named = ProtectedOf(text);
+    return absl::StrCat(named.host, "|", named.queue_manager, "|", named.log_dir, "|", named.mount_point.value_or("-"));
+  };
+  EXPECT_EQ(of("QM1"), "|QM1||-");
+  EXPECT_EQ(of("node1/QM1"), "node1|QM1||-");
+  EXPECT_EQ(of("/var/mqm/log/QM1/active"), "||/var/mqm/log/QM1/active|-");
+  EXPECT_EQ(of("mount=/mnt/mqlog"), "|||/mnt/mqlog");
+  EXPECT_EQ(of("mount=/mnt/mqlog//"), "|||/mnt/mqlog");
+  EXPECT_EQ(of("mount=/"), "|||/");
+  EXPECT_EQ(of("node1:7461/mount=/"), "node1:7461|||/");
+  EXPECT_EQ(of("unix:/run/a.sock/mount=/mnt"), "unix:/run/a.sock|||/mnt");
+  EXPECT_EQ(of("mount="), "|||");
+  EXPECT_EQ(of("/mnt/mount=x"), "||/mnt/mount=x|-");
 }
 
 }  // namespace

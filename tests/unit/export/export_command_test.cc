@@ -83,9 +83,23 @@ TEST_F(ExportCommandTest, TimesOfTheUnixEpochAreForFiosLogs) {
   EXPECT_EQ(Run({"--format", "fio-log", "--log-unix-epoch"}), static_cast<int>(Exit::kOk));
 }
 
+TEST_F(ExportCommandTest, ANumberOfSlowestOperationsIsForEvidence) {
+  Write();
+  for (const char* format : {"csv", "hlog", "perfetto", "fio-json"}) {
+    EXPECT_EQ(Run({"--format", format, "--slowest", "5"}), static_cast<int>(Exit::kWrong)) << format;
+    EXPECT_THAT(err_.str(), HasSubstr("--slowest is for evidence")) << format;
+  }
+  EXPECT_EQ(Run({"--format", "evidence", "--warmup"}), static_cast<int>(Exit::kWrong));
+  EXPECT_THAT(err_.str(), HasSubstr("evidence holds the measured part only"));
+  EXPECT_EQ(Run({"--format", "evidence", "--slowest", "5", "--step", "2"}), static_cast<int>(Exit::kOk)) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("# slowest: the 5 slowest writes (at most 5)"));
+  EXPECT_THAT(out_.str(), HasSubstr("\r\nwrite,2,"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("\r\nwrite,1,")));
+}
+
 TEST_F(ExportCommandTest, ARunWithoutWritesToExportIsRefusedInEachFormatWithItsKind) {
   const auto expect_refused = [this](const std::string& why) {
-    for (const char* format : {"csv", "fio-log", "hlog", "perfetto", "fio-json"}) {
+    for (const char* format : {"csv", "fio-log", "hlog", "perfetto", "fio-json", "evidence"}) {
       EXPECT_EQ(Run({"--format", format}), static_cast<int>(Exit::kWrong)) << format;
       EXPECT_THAT(err_.str(), HasSubstr(why)) << format;
       EXPECT_EQ(out_.str(), "") << format;

@@ -24,6 +24,7 @@
 #include "controller/run/run_records.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
+#include "tests/unit/run/fake_commands.h"
 #include "tests/unit/run/fake_fleet.h"
 #include "tests/virtual_clock.h"
 
@@ -132,6 +133,8 @@ class CoordinatorTest : public ::testing::Test {
     options.feed = &feed;
     options.guard = guard_.get();
     if (guard_ != nullptr) feed.Add(guard_);
+    Disturber disturber({plan_, &commands_, &clock_, &log, &feed, [](const std::string& /*text*/) {}});
+    if (!plan_.disturb().empty()) options.disturber = &disturber;
     for (int i = 0; i < plan_.hosts_size(); ++i) {
       options.host_plans.push_back(MakeHostPlan(plan_, i, fleet.host(static_cast<size_t>(i)).label, "7f3a21",
                                                 std::string(16, 't'), kFrameIntervalNs));
@@ -172,6 +175,8 @@ class CoordinatorTest : public ::testing::Test {
   std::vector<std::string> notes_;
   // Null: there is none.
   std::shared_ptr<RunGuard> guard_;
+  // What the plan's disturbances start.
+  FakeCommands commands_{clock_};
   // The journal's.
   Hang disk_;
   size_t most_waiting_bytes_ = RunLog::kMostWaitingBytes;

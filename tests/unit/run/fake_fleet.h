@@ -47,8 +47,10 @@ struct FakeScript {
   int silent_from_step = -1;
   // Steps end only when Stop comes.
   bool run_until_stopped = false;
+  // Steps end with the first heartbeat so long after they were to start; 0: at once.
+  int64_t step_ns = 0;
   // A call to its storage does not return: it answers heartbeats, and gets nothing done from there on.
-  enum class Hang { kNever, kPreparing, kInStep, kReleasing };
+  enum class Hang { kNever, kPreparing, kInStep, kReadingBack, kReleasing };
   Hang hang = Hang::kNever;
   // It gets on all the same, however slowly.
   bool gets_on = false;
@@ -56,6 +58,8 @@ struct FakeScript {
   std::string ends_early;
   // Why it takes no further step; empty: it does.
   std::string refuses_steps;
+  // Why it does not read its files back; empty: it does.
+  std::string refuses_read_back;
   // Each sends a frame, and its own count.
   uint32_t writers = 1;
   // Of each frame's trace.
@@ -171,6 +175,7 @@ class FakeAgent final : public DirectAgent {
         Answer([](v1::AgentMessage& m) { m.mutable_released(); });
         return EndSession(absl::OkStatus());
       case v1::ControllerMessage::kCommand:
+        if (message.command().has_read_back()) return ReadBack(message.command());
         if (message.command().has_add_step()) {
           diary_.push_back(absl::StrCat("add ", message.command().add_step().step()));
         } else {
@@ -188,6 +193,9 @@ class FakeAgent final : public DirectAgent {
         for (; unsent_chunks_ > 0; --unsent_chunks_) listener_.OnChunkSent();
         if (fault_due_) Answer([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
         fault_due_ = false;
+        if (script_.step_ns > 0 && clock_.Now().value + script_.clock_offset_ns >= armed_start_ns_ + script_.step_ns) {
+          FinishStep("");
+        }
         if (script_.prepares_after_heartbeats > 0 && --script_.prepares_after_heartbeats == 0) Prepare();
         if (script_.deaf) return Answer([](v1::AgentMessage& m) { m.mutable_prepare_progress(); });
         return Answer(message.heartbeat().id());
@@ -295,7 +303,29 @@ class FakeAgent final : public DirectAgent {
       fault_due_ = true;
       return FinishStep(script_.ends_early);
     }
-    if (!silent_ && !script_.run_until_stopped && script_.hang != FakeScript::Hang::kInStep) FinishStep("");
+    if (!silent_ && !script_.run_until_stopped && script_.step_ns == 0 && script_.hang != FakeScript::Hang::kInStep)
+      FinishStep("");
+  }
+
+  void ReadBack(const v1::Command& command) {
+    diary_.push_back(absl::StrCat("read back ", command.read_back().step()));
+    if (script_.hang == FakeScript::Hang::kReadingBack) return;
+    Answer([&](v1::AgentMessage& m) {
+      m.mutable_command_done()->set_id(command.id());
+      if (script_.refuses_read_back.empty()) return;
+      m.mutable_command_done()->set_code(static_cast<int32_t>(absl::StatusCode::kFailedPrecondition));
+      m.mutable_command_done()->set_message(script_.refuses_read_back);
+    });
+    if (!script_.refuses_read_back.empty()) return;
+    Answer([&](v1::AgentMessage& m) {
+      m.mutable_read_back()->set_step(command.read_back().step());
+      for (uint32_t qm = 1; qm <= script_.writers; ++qm) {
+        v1::WriterReadBack& writer = *m.mutable_read_back()->add_writers();
+        writer.set_qm(qm);
+        writer.set_acknowledged_writes(10);
+        writer.set_direct(true);
+      }
+    });
   }
 
   // One interval with ten writes of 1 ms of each writer.

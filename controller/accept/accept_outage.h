@@ -1,0 +1,30 @@
+// Interruptions of queue managers in an acceptance: by faults of its drills, and by disturbances of the storage.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plimsoll/v1/accept_report.pb.h"
+#include "plimsoll/v1/report.pb.h"
+
+namespace plimsoll {
+
+// Sets the run's outages by kind of fault, and the acknowledged writes that the drill looked for.
+void AddDrillOutages(const v1::Report& found, v1::AcceptRun& run);
+
+// Sets the run's outages by disturbance, and the acknowledged writes that were read back; adds figures, and what the
+// run found to `shown`.
+void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<std::string>& shown,
+                       v1::AcceptReport& report);
+// A load under disturbances fails where an acknowledged write was lost. It passes only where every disturbance was made
+// and undone, no queue manager still waited or failed at the end, and every host read all of its writes back.
+void ConfirmDisturbances(const v1::Report& found, v1::AcceptRun& run);
+
+// "0 of 12,345 acknowledged writes lost"; empty where nothing was read back.
+std::string LostWritesText(const v1::AcceptRun& run);
+// Of a disturbance: "as before after 11.4 s", "not as before".
+std::string RecoveryText(const v1::AcceptOutage& outage);
+// "8.214 s".
+std::string SecondsText(double seconds);
+
+}  // namespace plimsoll

@@ -1,0 +1,112 @@
+#include "controller/app/mount_counts.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/units.h"
+
+namespace plimsoll {
+namespace {
+
+// Counters of one mount that grow: writes, and the time of the writes and of what makes them stable.
+struct WriteCounters {
+  uint64_t writes = 0;
+  uint64_t time_ms = 0;
+};
+
+WriteCounters WritesOf(const v1::MountCounters& mount) {
+  if (mount.has_nfs()) {
+    return {mount.nfs().write().operations(), mount.nfs().write().execute_ms() + mount.nfs().commit().execute_ms()};
+  }
+  return {mount.disk().writes(), mount.disk().write_time_ms() + mount.disk().flush_time_ms()};
+}
+
+// File systems without storage of their own: what is written there is in no counter of a mount.
+constexpr std::array<std::string_view, 3> kNoStorage = {"tmpfs", "ramfs", "devtmpfs"};
+
+}  // namespace
+
+void SilenceRule::Add(uint64_t writes, bool may_wait) {
+  silent_ = writes == 0 && may_wait ? silent_ + 1 : 0;
+  if (seen_++ < SlowdownRule::kBaselineSeconds) longest_before_ = std::max(longest_before_, silent_);
+}
+
+MountCounts::MountCounts(std::vector<std::string> labels, std::vector<v1::MountCounters> first)
+    : labels_(std::move(labels)), last_(std::move(first)), silences_(last_.size()) {}
+
+absl::StatusOr<ProtectedSecond> MountCounts::Add(std::vector<v1::MountCounters> readings) {
+  ProtectedSecond second;
+  for (size_t host = 0; host < last_.size(); ++host) {
+    const v1::MountCounters& reading = readings[host];
+    if (!reading.error().empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(labels_[host], ": ", reading.error()));
+    }
+    const WriteCounters now = WritesOf(reading);
+    const WriteCounters before = WritesOf(last_[host]);
+    if (reading.device() != last_[host].device() || now.writes < before.writes || now.time_ms < before.time_ms) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          labels_[host], ": its counters do not continue: another file system was mounted there, or they wrapped"));
+    }
+    const uint64_t writes = now.writes - before.writes;
+    second.writes += writes;
+    // A flush of a second without writes belongs to none of those that are compared.
+    if (writes > 0) second.latency_sum_ns += static_cast<double>(now.time_ms - before.time_ms) * kNsPerMs;
+    SilenceRule& silence = silences_[host];
+    silence.Add(writes, !reading.idle());
+    if (!silence.too_long()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(labels_[host], ": no write to it has ended for ", silence.silent(),
+                     " s, and requests may be in flight; before the run the longest such time was ",
+                     silence.longest_before(), " s"));
+  }
+  last_ = std::move(readings);
+  return second;
+}
+
+double MountCounts::ErrorNs() const {
+  // Writes, and what makes them stable.
+  constexpr double kSums = 2;
+  return kSums * static_cast<double>(last_.size()) * kNsPerMs;
+}
+
+std::string MountCounts::Where() const {
+  std::map<std::string, std::vector<std::string>> hosts;
+  for (size_t host = 0; host < last_.size(); ++host) hosts[NameOf(last_[host])].push_back(labels_[host]);
+  std::vector<std::string> parts;
+  parts.reserve(hosts.size());
+  for (const auto& [name, labels] : hosts) parts.push_back(absl::StrCat(name, " of ", absl::StrJoin(labels, ", ")));
+  return absl::StrJoin(parts, " and ");
+}
+
+std::string NameOf(const v1::MountCounters& mount) {
+  return mount.has_disk() ? mount.disk().device() : mount.fs_source();
+}
+
+std::string SharedWith(const v1::MountCounters& mount, const v1::DirectoryDescription& directory) {
+  if (directory.device() == 0) {
+    return absl::StrCat("what is below ", directory.path(), " is not known (", directory.error(), ")");
+  }
+  const auto is_ours = [&mount](const v1::BlockLayer& layer) { return layer.name() == mount.disk().device(); };
+  const bool same_device = mount.has_disk() && std::ranges::any_of(directory.block_layers(), is_ours);
+  if (directory.device() == mount.device() || same_device) {
+    return absl::StrCat(directory.path(), " is on it (", NameOf(mount), ")");
+  }
+  if (!directory.remote().empty() || std::ranges::find(kNoStorage, directory.fs_type()) != kNoStorage.end()) return "";
+  // A loop device writes to a file, which may be anywhere.
+  const bool known = !directory.block_layers().empty() &&
+                     std::ranges::none_of(directory.block_layers(), [](const v1::BlockLayer& layer) {
+                       return absl::StartsWith(layer.name(), "loop");
+                     });
+  if (known) return "";
+  return absl::StrCat("the storage below ", directory.path(), " (", directory.fs_type(),
+                      ") is not known, and may be it");
+}
+
+}  // namespace plimsoll
