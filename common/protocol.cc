@@ -441,7 +441,9 @@ std::string CleanupCommandLine(const v1::HostJoined& host) {
   if (host.launch() != v1::AGENT_LAUNCH_UNSPECIFIED) {
     line = "plimsoll clean";
     if (host.launch() != v1::AGENT_LAUNCH_CHILD) {
-      absl::StrAppend(&line, " --hosts ", ShellQuoted(host.address()), " --launch ", LauncherName(host.launch()));
+      absl::StrAppend(&line, " --hosts ", ShellQuoted(host.address()));
+      if (host.launch_words().empty()) absl::StrAppend(&line, " --launch ", LauncherName(host.launch()));
+      for (const std::string& word : host.launch_words()) absl::StrAppend(&line, " ", ShellQuoted(word));
     }
     for (const std::string& dir : dirs) absl::StrAppend(&line, " --dir ", ShellQuoted(dir));
     absl::StrAppend(&line, " --run ", ShellQuoted(host.plan().run_id()), " --yes");

@@ -35,6 +35,11 @@ absl::StatusOr<std::vector<std::string>> ReadAgentList(const AgentList& list) {
   return addresses;
 }
 
+// Why a launcher finds no hosts.
+Failure LaunchFailure(const absl::Status& status) {
+  return {absl::IsInvalidArgument(status) ? Exit::kWrong : Exit::kCannotRun, {std::string(status.message())}};
+}
+
 }  // namespace
 
 absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
@@ -92,7 +97,10 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
     };
   }
   fleet_ = std::make_unique<Fleet>(names, max_slew_ppm, make_client_, clock_, events_);
-  for (const auto& host : fleet_->hosts()) host->launch = kind.recorded;
+  for (const auto& host : fleet_->hosts()) {
+    host->launch = kind.recorded;
+    host->launch_words = access.launch.Words();
+  }
   return std::nullopt;
 }
 
@@ -143,6 +151,10 @@ std::optional<Failure> AskedAgents::Connect(const AgentList& list, const AccessF
   if (!addresses.ok()) return Failure{Exit::kWrong, {std::string(addresses.status().message())}};
   auto access = LoadAccess(flags);
   if (!access.ok()) return Failure{Exit::kWrong, {std::string(access.status().message())}};
+  if (const LauncherKind& kind = access->launch.kind(); addresses->empty() && kind.find_hosts != nullptr) {
+    addresses = kind.find_hosts(access->launch);
+    if (!addresses.ok()) return LaunchFailure(addresses.status());
+  }
   directory_ = directories.front();
   // Launch refuses a list without hosts where the launcher needs them.
   if (addresses->empty() && !access->launch.kind(false).needs_hosts) {

@@ -568,6 +568,7 @@ void AddAbCommand(CLI::App& app, CommandLine& line) {
   AddResultsOption(*command, flags->out);
   command->add_flag("--quiet,-q", flags->quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);
+  flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->dry_run,
                     "Show hosts, directories, files and bytes of both sides; change nothing");
   command->footer(

@@ -484,6 +484,7 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--allow-commands", flags->allow_commands,
                     "Run the commands of the drills' faults and of the disturbances on this machine");
   AddAccessFlags(*command, flags->access);
+  flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")
       ->excludes("--junit");
   command->footer(

@@ -48,7 +48,8 @@ AskedHost Asked(const Host& host, MonotonicNs now) {
 }
 
 int HostsMain(const HostsFlags& flags, CommandLine& line) {
-  if (flags.agents.hosts.empty() && flags.agents.hosts_file.empty()) {
+  if (flags.agents.hosts.empty() && flags.agents.hosts_file.empty() &&
+      flags.access.launch.kind().find_hosts == nullptr) {
     return PrintError(line, "name agents with --hosts or --hosts-file", Exit::kWrong);
   }
   const SystemClock clock;

@@ -331,6 +331,9 @@ absl::Status PlanFlags::ApplyHosts(v1::TestPlan& plan) const {
     if (!listed.ok()) return WithOption("hosts-file", listed.status());
     addresses.insert(addresses.end(), listed->begin(), listed->end());
   }
+  if (addresses.empty() && plan.hosts().empty() && launch_ != nullptr && launch_->kind().find_hosts != nullptr) {
+    PLIMSOLL_ASSIGN_OR_RETURN(addresses, launch_->kind().find_hosts(*launch_));
+  }
   if (addresses.empty()) return absl::OkStatus();
   std::map<std::string, v1::HostSpec> known;
   for (const v1::HostSpec& host : plan.hosts()) known[Canonical(host.address())] = host;

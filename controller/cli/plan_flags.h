@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "controller/launch/launcher.h"
 #include "controller/report/run_kind.h"
 #include "plimsoll/v1/plan.pb.h"
 
@@ -24,6 +25,10 @@ namespace plimsoll {
 class PlanFlags {
  public:
   explicit PlanFlags(CLI::App& app, RunKind kind = RunKind::kRun);
+
+  // Where neither the options nor the plan name hosts, they are those that this launcher finds, if it finds any.
+  // `launch` outlives the object.
+  void FindHostsBy(const LaunchOptions& launch) { launch_ = &launch; }
 
   // Puts the options that were given over `plan`: over the plan's own value, and over the value of every host that has
   // one of its own. --hosts and --hosts-file, together, replace the hosts; a host of the plan with the same address
@@ -43,6 +48,8 @@ class PlanFlags {
   absl::Status ApplyFilesFrom(v1::TestPlan& plan) const;
 
   const RunKind kind_;
+  // Null: hosts are named.
+  const LaunchOptions* launch_ = nullptr;
   // Values of options whose value may be left out; the parser keeps their addresses.
   std::deque<std::string> flag_values_;
   std::vector<Flag> flags_;

@@ -102,6 +102,7 @@ void AddRestartCommand(CLI::App& app, CommandLine& line) {
   CLI::Option* junit = AddJUnitFlag(*command, flags->view.junit);
   command->add_flag("--quiet,-q", flags->how.quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);
+  flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->how.dry_run, "Show directories, bytes and measurements; change nothing")
       ->excludes(junit);
   command->footer(

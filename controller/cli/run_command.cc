@@ -138,6 +138,7 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
   flags->view.AddTo(*command, "on standard error instead of the progress");
   json->excludes("--histogram")->excludes("--full")->excludes("--summary");
   AddAccessFlags(*command, flags->access);
+  flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->how.dry_run, "Show hosts, directories, files and bytes; change nothing")
       ->excludes("--junit");
   command->callback(

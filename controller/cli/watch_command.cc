@@ -90,6 +90,7 @@ void AddWatchCommand(CLI::App& app, CommandLine& line) {
   flags->view.AddTo(*command, "on standard error (default: 10s)");
   json->excludes("--histogram")->excludes("--full")->excludes("--summary");
   AddAccessFlags(*command, flags->access);
+  flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->how.dry_run, "Show what would be watched; attach to nothing")
       ->excludes("--junit");
   command->footer(

@@ -28,6 +28,8 @@ struct Host {
   // Unique in the run; the agent's name unless two have the same.
   std::string label;
   v1::AgentLaunch launch = v1::AGENT_LAUNCH_UNSPECIFIED;
+  // What starts the agent again, as the journal has it.
+  std::vector<std::string> launch_words = {};
   // In a placement, the names of its queue managers, by number; else empty.
   std::vector<std::string> qm_names = {};
   // "node1/qm2", or "node1/PAYMENTS" in a placement.

@@ -3,12 +3,24 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/link/frame.h"
 #include "common/protocol.h"
 #include "controller/fleet/agent_trust.h"
 
 namespace plimsoll {
+namespace {
+
+// The last two lines that are not empty, as one: clients such as kubectl put the exit code below the reason.
+std::string LastTwoLines(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
+  if (lines.size() > 2) lines.erase(lines.begin(), lines.end() - 2);
+  return absl::StrJoin(lines, "; ");
+}
+
+}  // namespace
 
 HostFailure CommandFailure(const CommandEvidence& evidence, const std::vector<AgentRoot>& roots) {
   // With a terminal in between, what the agent writes to standard error is on standard output.
@@ -24,7 +36,7 @@ HostFailure CommandFailure(const CommandEvidence& evidence, const std::vector<Ag
     if (!absl::SimpleAtoi(absl::StripPrefix(evidence.ended, "exit code "), &code)) code = 0;
     return AgentFailure(evidence.name, code, agents);
   }
-  const std::string last = LastLine(evidence.errors);
+  const std::string last = LastTwoLines(evidence.errors);
   const std::string client =
       absl::StrCat(evidence.client, " ended with ", evidence.ended, last.empty() ? "" : absl::StrCat(": ", last));
   const std::string words = evidence.garbled.empty() ? absl::StrCat("no agent answered: plimsoll-agent ", kVersion,

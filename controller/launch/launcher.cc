@@ -98,18 +98,24 @@ std::vector<std::string> LaunchOptions::Values(const LaunchOption& option) const
   return absl::StrSplit(text, '\n');
 }
 
-std::string LaunchOptions::OnCommandLine() const {
-  if (!kind().starts_agents()) return "";
-  std::string text = absl::StrCat(" --launch ", ShellQuoted(how));
+std::vector<std::string> LaunchOptions::Words() const {
+  if (!kind().starts_agents()) return {};
+  std::vector<std::string> words = {"--launch", how};
   for (const LaunchOption& option : kind().options) {
     if (!Given(option)) continue;
     if (option.repeated) {
-      for (const std::string& value : Values(option)) absl::StrAppend(&text, " ", option.name, "=", ShellQuoted(value));
+      for (const std::string& value : Values(option)) words.push_back(absl::StrCat(option.name, "=", value));
       continue;
     }
-    absl::StrAppend(&text, " ", option.name);
-    if (option.type != nullptr) absl::StrAppend(&text, " ", ShellQuoted(Value(option)));
+    words.emplace_back(option.name);
+    if (option.type != nullptr) words.push_back(Value(option));
   }
+  return words;
+}
+
+std::string LaunchOptions::OnCommandLine() const {
+  std::string text;
+  for (const std::string& word : Words()) absl::StrAppend(&text, " ", ShellQuoted(word));
   return text;
 }
 

@@ -43,7 +43,9 @@ struct LaunchOptions {
   // Values of an option that may be given several times, in their order.
   std::vector<std::string> Values(const LaunchOption& option) const;
   bool Given(const LaunchOption& option) const { return Value(option) != option.preset; }
-  // What a command for the same agents needs beside --hosts: " --launch ssh --no-copy", or nothing.
+  // What a command for the same agents needs beside --hosts: {"--launch", "ssh", "--no-copy"}, or nothing.
+  std::vector<std::string> Words() const;
+  // These for a shell: " --launch ssh --no-copy".
   std::string OnCommandLine() const;
   // The launcher; for a command that names no hosts kChildLauncher, where --launch neither needs nor supplies any.
   const LauncherKind& kind(bool hosts_named = true) const;
@@ -109,6 +111,9 @@ struct LauncherKind {
   // With options that CheckLaunchOptions has passed. INVALID_ARGUMENT names the option. `clock` outlives the launcher.
   absl::StatusOr<std::unique_ptr<Launcher>> (*make)(const LaunchOptions& options, const Clock& clock,
                                                     const Launcher::Watch& watch);
+  // The hosts of a command that names none, as addresses of a host list; null: it must name them. INVALID_ARGUMENT for
+  // its own options, UNAVAILABLE where nothing answers; the text is for a person.
+  absl::StatusOr<std::vector<std::string>> (*find_hosts)(const LaunchOptions& options) = nullptr;
 
   bool starts_agents() const { return recorded != v1::AGENT_LAUNCH_UNSPECIFIED; }
 };
@@ -120,6 +125,8 @@ extern const LauncherKind kChildLauncher;
 extern const LauncherKind kNoLauncher;
 // Agents on hosts that have nothing installed (ssh_launcher.cc).
 extern const LauncherKind kSshLauncher;
+// Agents in pods that have them (kubernetes_launcher.cc).
+extern const LauncherKind kKubernetesLauncher;
 // Agents that are installed on the hosts, each started by a command that is itself what --launch has
 // (command_launcher.cc).
 extern const LauncherKind kCommandLauncher;
@@ -127,7 +134,7 @@ extern const LauncherKind kCommandLauncher;
 inline constexpr char kHostInCommand[] = "{host}";
 
 // The names that --launch takes, in the order of its help.
-inline constexpr const LauncherKind* kLaunchers[] = {&kNoLauncher, &kSshLauncher};
+inline constexpr const LauncherKind* kLaunchers[] = {&kNoLauncher, &kSshLauncher, &kKubernetesLauncher};
 
 // The launcher of what --launch has: a name, or a command with kHostInCommand in it; null: it has neither.
 const LauncherKind* FindLauncher(const std::string& how);

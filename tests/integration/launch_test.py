@@ -42,6 +42,11 @@ class Launch(ssh_hosts.SshTest):
         self.assertEqual(cached.read_bytes(), self.agent_file().read_bytes())
         self.await_only_the_cached_agent()
 
+    def test_a_server_that_forwards_nothing(self):
+        self.boot(config="AllowStreamLocalForwarding no\nAllowTcpForwarding no\nDisableForwarding yes")
+        self.over_ssh()
+        self.await_only_the_cached_agent()
+
     def test_launch_clean_removes_the_copy_too(self):
         self.boot()
         self.over_ssh("--launch-clean")
@@ -156,11 +161,6 @@ class Failures(ssh_hosts.SshTest):
         (self.user / "config").write_text("")
         self.refused(r"host1: name not found: ")
 
-    def test_forwarding_that_is_refused(self):
-        self.boot(config="AllowStreamLocalForwarding no")
-        self.refused(r"host1: its ssh server refuses to forward the agent's socket: .*AllowStreamLocalForwarding.*"
-                     r" \(ssh: .*open failed.*\)$")
-
     def test_a_command_that_is_forced(self):
         self.boot(config="ForceCommand /bin/echo 'maintenance'")
         self.refused(r"host1: no POSIX shell answers there: .* \(it printed: maintenance\)$")
@@ -216,9 +216,13 @@ class Failures(ssh_hosts.SshTest):
         self.boot()
         self.refused(r"--dir: /etc/passwd is not a directory on host1$", dir="/etc/passwd", code=2)
 
-    def test_a_tmp_that_is_read_only(self):
+    def test_a_tmp_that_is_read_only_is_in_the_way_of_an_agent_without_a_directory_alone(self):
         self.boot(shell="mount -t tmpfs -o ro none /tmp")
-        self.refused(r"host1: cannot make a directory in /tmp for the agent's socket: .*\(mkdir: .*Read-only file system\)$")
+        self.over_ssh()
+        errors = self.command("hosts", code=4).err
+        self.assertRegex(errors, r"(?m)^plimsoll: host1: cannot make a directory in /tmp for an agent without --dir: .*"
+                                 r"\(mkdir: .*Read-only file system\)$")
+        self.await_nothing_runs()
 
     def test_an_ssh_that_is_not_there(self):
         result = self.plimsoll("hosts", "--hosts", "host1", "--launch", "ssh", "--ssh-command", "/missing/ssh -4", code=4)

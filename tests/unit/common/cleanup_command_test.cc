@@ -73,6 +73,19 @@ TEST(CleanupCommand, OfAnAgentThatTheControllerStartedIsPlimsollClean) {
             "plimsoll clean --hosts node1:7461 --launch ssh --dir /mnt/mqlog/acceptance --run 7f3a21 --yes");
 }
 
+TEST(CleanupCommand, StartsTheAgentInTheSameWay) {
+  v1::HostJoined host = HostWith({});
+  host.set_launch(v1::AGENT_LAUNCH_COMMAND);
+  for (const char* word : {"--launch", "podman exec -i {host}", "--agent-option=--allow-kept"}) {
+    host.add_launch_words(word);
+  }
+  EXPECT_EQ(CleanupCommandLine(host),
+            "plimsoll clean --hosts node1:7461 --launch 'podman exec -i {host}' --agent-option=--allow-kept --dir "
+            "/mnt/mqlog/acceptance --run 7f3a21 --yes");
+  host.set_launch_words(1, "sh -c 'reboot' {host}\n");
+  EXPECT_EQ(CleanupCommandLine(host), "") << "another line";
+}
+
 TEST(CleanupCommand, ThereIsNothingToRemoveOfAWatch) {
   v1::HostJoined host = HostWith({"/usr/bin/plimsoll-agent", "--root", "/mnt/mqlog"});
   host.mutable_plan()->mutable_watch();

@@ -116,6 +116,7 @@ class GreetingHost {
                         " >ends; cat end; echo plimsoll-launch ended 3; read -r line' sh");
   }
 
+  const std::string& directory() const { return directory_; }
   // The order to start the agent has come.
   bool Starts() const { return std::filesystem::exists(directory_ + "/starts"); }
   void MayGreet() const { Write("may-greet", ""); }
@@ -162,6 +163,78 @@ TEST(LaunchOptionsTest, TheNameInTheJournalIsThatOfTheCommandLine) {
     if (!kind->starts_agents()) continue;
     EXPECT_EQ(v1::AgentLaunch_Name(kind->recorded), "AGENT_LAUNCH_" + absl::AsciiStrToUpper(kind->name));
   }
+}
+
+TEST(LaunchOptionsTest, ACommandIsKnownByTheHostInIt) {
+  LaunchOptions options;
+  options.how = "podman exec -i {host}";
+  EXPECT_EQ(&options.kind(), &kCommandLauncher);
+  EXPECT_THAT(CheckLaunchOptions(options), IsOk());
+  EXPECT_EQ(options.OnCommandLine(), " --launch 'podman exec -i {host}'");
+  EXPECT_THAT(options.Words(), ElementsAre("--launch", "podman exec -i {host}"));
+  options.how = "{host} exec";
+  EXPECT_THAT(CheckLaunchOptions(options), StatusIs(StatusCode::kInvalidArgument, "the program cannot be {host}"));
+  options.how = "podman 'exec {host}";
+  EXPECT_THAT(CheckLaunchOptions(options), StatusIs(StatusCode::kInvalidArgument, "--launch: "));
+  options = {.how = "env {host}", .values = {{"--agent-option", "x"}}};
+  EXPECT_THAT(CheckLaunchOptions(options), StatusIs(StatusCode::kInvalidArgument, "--agent-option 'x'"));
+  options = {.how = "env {host}", .values = {{"--selector", "app=x"}}};
+  EXPECT_THAT(CheckLaunchOptions(options),
+              StatusIs(StatusCode::kInvalidArgument, "--selector has a meaning only with --launch kubernetes"));
+  EXPECT_THAT(FindLauncher("rsh"), IsNull());
+}
+
+TEST(LaunchOptionsTest, PodsAreNamedOrChosen) {
+  LaunchOptions options{.how = "kubernetes", .values = {}};
+  EXPECT_THAT(kKubernetesLauncher.find_hosts(options),
+              StatusIs(StatusCode::kInvalidArgument, "name them with --hosts, or choose them with --selector"));
+  options.values["--selector"] = "app=x";
+  options.values["--kubectl"] = "sh -c 'echo no route >&2; exit 1'";
+  EXPECT_THAT(kKubernetesLauncher.find_hosts(options),
+              StatusIs(StatusCode::kUnavailable, "it ended with exit code 1: no route"));
+  options.values["--kubectl"] = R"(sh -c 'echo "{\"items\":[]}"')";
+  EXPECT_THAT(kKubernetesLauncher.find_hosts(options),
+              StatusIs(StatusCode::kInvalidArgument, "no such pod is running"));
+}
+
+// A launcher of agents by this command, which is started for each host.
+absl::StatusOr<std::unique_ptr<Launcher>> ByCommand(const std::string& command, const Clock& clock) {
+  std::signal(SIGPIPE, SIG_IGN);
+  LaunchOptions options;
+  options.how = command;
+  return MakeLauncher(options, clock, {nullptr, GivesUp()});
+}
+
+TEST(CommandLauncherTest, TheNameOfTheHostIsInTheCommandAndTheAgentsCommandLineBehindIt) {
+  const SystemClock clock;
+  auto launcher = ByCommand("sh -c 'echo \"$@\" >&2; exit 7' {host} at-{host}", clock);
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(
+      LinesOf((*launcher)->Launch({{"node1:7461", {{"/mnt"}}}}, {"--keep-leftovers"})),
+      ElementsAre(EndsWith("(sh ended with exit code 7: at-node1 plimsoll-agent --stdio --log-level error --root "
+                           "/mnt --keep-leftovers)")));
+}
+
+TEST(CommandLauncherTest, AHostCannotBeAnOptionOfTheCommand) {
+  const SystemClock clock;
+  auto launcher = ByCommand("echo {host}", clock);
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"-t:7461", {}}}, {})),
+              ElementsAre("-t: the name of a host cannot begin with '-'"));
+}
+
+TEST(CommandLauncherTest, ABannerAndATerminalAreNamed) {
+  const SystemClock clock;
+  const auto line = [&clock](const std::string& command) {
+    auto launcher = ByCommand(command, clock);
+    EXPECT_THAT(launcher, IsOk());
+    return LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})).at(0);
+  };
+  EXPECT_THAT(line("sh -c 'echo Welcome to $0; cat' {host}"),
+              AllOf(HasSubstr("a banner, .bashrc"), HasSubstr("'Welcome to node1?'")));
+  const GreetingHost host;
+  EXPECT_THAT(line(absl::StrCat("sh -c 'sed s/$/\\r/ ", host.directory(), "/hello; cat' {host}")),
+              HasSubstr("a terminal (pty) is in between"));
 }
 
 TEST(NoLauncherTest, TheAgentsAreTheHostsThatWereNamed) {
