@@ -49,7 +49,7 @@ CLI::Option* AddValue(CLI::App& app, const std::string& names, const std::string
 // Adds --hosts, with this help, and --hosts-file; `list` must outlive the parsing.
 void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const std::string& names = "--hosts");
 
-// Adds --tls-ca and the like, --launch and what belongs to it; `flags` must outlive the parsing.
+// Adds --tls-ca and the like, --launch and what belongs to it, and --cluster; `flags` must outlive the parsing.
 void AddAccessFlags(CLI::App& app, AccessFlags& flags);
 
 // Adds --color to the program; it may be anywhere on the line (ColorFirst). Sets the line's colours for standard
