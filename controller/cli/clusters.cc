@@ -112,7 +112,7 @@ absl::Status AddClusterOption(const YamlNode& key, const YamlNode& value, const 
 std::pair<std::string, std::string> ChosenCluster(const GivenWords& given) {
   if (const std::string name = given.Value(kClusterOption); !name.empty()) return {name, "--cluster"};
   const char* const variable = std::getenv(kClusterVariable);
-  // An argument that is no directory is a plan, which has hosts of its own, or hosts.
+  // An argument of a command without DIR is a plan, which has hosts of its own, or hosts.
   const bool has_plan = given.has_arguments && given.command->get_option_no_throw("DIR") == nullptr;
   const bool has_hosts = given.Has("hosts") || given.Has("hosts-file") || has_plan;
   if (variable == nullptr || has_hosts) return {};

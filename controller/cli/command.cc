@@ -90,8 +90,13 @@ void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const
   AddValue(app, "--hosts-file", "FILE", list.hosts_file, "File with agents, one or more per line, # for comments");
 }
 
-void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
+void AddAccessFlags(CLI::App& app, AccessFlags& flags, bool only_asks) {
   AddClusterFlags(app);
+  if (!only_asks) {
+    // A flag, so that no argument is taken for its value.
+    app.add_flag("--wait{10m}", flags.wait, "Wait for agents that are busy with another run, for this long at most")
+        ->group("Agents");
+  }
   AddTlsFlags(app, flags.tls);
   std::vector<std::string> names;
   std::vector<std::string> helps;
