@@ -3,7 +3,7 @@
 plimsoll_build_packages=(
   g++ cmake ninja-build pkg-config git
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev zlib1g-dev
-  libspdlog-dev libcli11-dev libyaml-cpp-dev libblkid-dev libelf-dev libssl-dev libjs-dygraphs nlohmann-json3-dev
+  libspdlog-dev libcli11-dev libyaml-cpp-dev libboost-dev libblkid-dev libelf-dev libssl-dev libjs-dygraphs nlohmann-json3-dev
 )
 plimsoll_test_packages=(
   locales tzdata zsh libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace tmux iproute2 util-linux mount e2fsprogs

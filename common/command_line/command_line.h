@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,21 @@ namespace plimsoll {
 // an option has no value, because another option follows or the value is empty, and where an option that takes one
 // value is there twice; the parser would take any word for a value, and name the option that follows.
 absl::StatusOr<std::vector<std::string>> PrepareWords(const CLI::App& app, std::vector<std::string> words);
+
+// What words that PrepareWords has returned give.
+struct GivenWords {
+  // The command that they choose.
+  const CLI::App* command = nullptr;
+  // Its options that are given, with their last values; empty for a flag.
+  std::map<const CLI::Option*, std::string> options;
+  // Words that are neither options nor their values stand behind the command.
+  bool has_arguments = false;
+
+  // Whether an option of that name, without its dashes, is given; and its value, empty if it is not.
+  bool Has(const std::string& name) const;
+  std::string Value(const std::string& name) const;
+};
+GivenWords ReadWords(const CLI::App& app, const std::vector<std::string>& words);
 
 // What is wrong with a command line that `app` refused with `error`, in one line: an option that there is not comes
 // before one that is missing, and the nearest one is suggested.

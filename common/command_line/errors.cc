@@ -170,6 +170,36 @@ absl::StatusOr<std::vector<std::string>> PrepareWords(const CLI::App& app, std::
   return words;
 }
 
+bool GivenWords::Has(const std::string& name) const {
+  return std::ranges::any_of(options, [&](const auto& each) { return each.first->check_lname(name); });
+}
+
+std::string GivenWords::Value(const std::string& name) const {
+  const auto found = std::ranges::find_if(options, [&](const auto& each) { return each.first->check_lname(name); });
+  return found == options.end() ? "" : found->second;
+}
+
+GivenWords ReadWords(const CLI::App& app, const std::vector<std::string>& words) {
+  GivenWords given;
+  given.command = &app;
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const GivenOption found = FindGiven(*given.command, words[i]);
+    if (found.option != nullptr) {
+      const bool next = !found.value && TakesValue(*found.option) && i + 1 < words.size();
+      given.options[found.option] = next ? words[++i] : found.value.value_or("");
+      continue;
+    }
+    const auto named =
+        given.command->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
+    if (!named.empty() && !given.has_arguments) {
+      given.command = named.front();
+    } else if (words[i].empty() || words[i][0] != '-') {
+      given.has_arguments = true;
+    }
+  }
+  return given;
+}
+
 std::string CommandLineError(const CLI::App& app, const CLI::ParseError& error) {
   const bool of_extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool of_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;

@@ -124,6 +124,8 @@ std::string RenderAcceptMarkdown(const v1::AcceptReport& report, const std::stri
 // where it is inconclusive or was not done. The case "accept.conclusive" is an error where nothing was done. So the
 // suite is green where the verdict is PASS, and nowhere else.
 std::string RenderAcceptJUnit(const v1::AcceptReport& report);
+// In Prometheus' text format: the verdict, the outcomes of the parts, and their figures.
+std::string RenderAcceptMetrics(const v1::AcceptReport& report);
 
 // One file of HTML, with lines for signatures, and links to the results of the parts beside it.
 std::string RenderAcceptPage(const v1::AcceptReport& report, const std::string& digest = "");

@@ -70,8 +70,10 @@ struct LiveHost {
   uint32_t oldest_write_qm = 0;
   // In a placement, its name; else empty.
   std::string oldest_write_name = {};
-  // For how long no message came from it; the maker of the view sets it.
+  // For how long no message came from it, and the bound of its clock's error (0: not known); the maker of the view sets
+  // them.
   int64_t silent_ns = 0;
+  int64_t clock_error_ns = 0;
 };
 
 // Stall intervals of writers that overlap. The report decides what they have in common.

@@ -1,5 +1,6 @@
 #include "controller/app/agents.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 #include <set>
@@ -12,12 +13,17 @@
 #include "common/text.h"
 #include "controller/plan/host_list.h"
 #include "controller/plan/yaml_tree.h"
+#include "controller/render/plain_text.h"
+#include "controller/run/preparation.h"
 
 namespace plimsoll {
 namespace {
 
 // Drift allowed for between a host's clock and the controller's, in ppm, where there is no plan to set it.
 constexpr double kAskedMaxSlewPpm = 500;
+// How often a busy agent is asked again, and the longest --wait.
+constexpr int64_t kBusyPeriodNs = kNsPerSecond;
+constexpr int64_t kLongestWaitNs = 7 * 86'400 * kNsPerSecond;
 
 // Addresses in the order of both, the list's first; none where neither was given. INVALID_ARGUMENT names the item; the
 // system's error for the file.
@@ -50,6 +56,14 @@ absl::StatusOr<AgentAccess> LoadAccess(const AccessFlags& flags) {
                                                    "network; drop --tls-ca, --tls-cert and --tls-key"));
   }
   AgentAccess access{nullptr, flags.launch};
+  if (!flags.wait.empty()) {
+    const absl::StatusOr<int64_t> wait = ParseDuration(flags.wait);
+    if (!wait.ok()) return WithContext("--wait", wait.status());
+    if (*wait < kNsPerSecond || *wait > kLongestWaitNs) {
+      return absl::InvalidArgumentError(absl::StrCat("--wait: ", flags.wait, " is not a time from 1s to 7d"));
+    }
+    access.wait_ns = *wait;
+  }
   PLIMSOLL_ASSIGN_OR_RETURN(access.trust, AgentTrust::Load(flags.tls));
   return access;
 }
@@ -91,6 +105,7 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
   const std::vector<std::string> names = launcher_->Names();
   if (names.empty()) return AsFailure(not_started_);
   max_slew_ppm_ = max_slew_ppm;
+  wait_ns_ = access.wait_ns;
   if (!make_client_) {
     make_client_ = [this, trust = access.trust](const std::string& address, AgentListener& listener) {
       return MakeGrpcAgentClient(launcher_->Target(address), clock_, listener, trust, beside_key_);
@@ -108,9 +123,31 @@ std::optional<Failure> LaunchedAgents::Describe(const std::vector<std::vector<st
                                                 int64_t timeout_ns, const std::string& interrupted,
                                                 const std::vector<std::vector<std::string>>& files) {
   fleet_->DescribeAll(directories, timeout_ns, files);
+  const MonotonicNs give_up = clock_.Now() + wait_ns_;
+  std::set<std::string> shown;
+  while (events_.interrupts() == 0 && clock_.Now() < give_up && ShowBusy(give_up - clock_.Now(), shown)) {
+    const MonotonicNs again = std::min(clock_.Now() + kBusyPeriodNs, give_up);
+    // What comes meanwhile is of calls that have ended.
+    while (events_.interrupts() == 0 && clock_.Now() < again) events_.TakeUntil(again);
+    if (events_.interrupts() == 0) fleet_->DescribeAll(directories, timeout_ns, files);
+  }
   if (auto failure = Interrupted(interrupted)) return failure;
   LabelHosts(fleet_->hosts());
   return std::nullopt;
+}
+
+bool LaunchedAgents::ShowBusy(int64_t left_ns, std::set<std::string>& shown) const {
+  bool any = false;
+  for (const auto& host : fleet_->hosts()) {
+    if (!host->description.ok() || !host->description->has_holder()) continue;
+    any = true;
+    const v1::SessionHolder& holder = host->description->holder();
+    if (!shown.insert(absl::StrCat(host->address, " ", holder.run_id())).second) continue;
+    say_(SanitizeForTerminal(absl::StrCat(
+        "waiting for ", host->address, ", at most ", TimeLeft(left_ns), ": ", HolderInWords(holder),
+        " has held it for ", holder.age_ns() / static_cast<uint64_t>(kNsPerSecond), " s (", holder.doing(), ")")));
+  }
+  return any;
 }
 
 absl::StatusOr<v1::HostDescription> LaunchedAgents::Ask(const std::string& address, int64_t timeout_ns) const {

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -33,12 +34,16 @@ struct AgentList {
 struct AccessFlags {
   TlsPaths tls;
   LaunchOptions launch;
+  // --wait, as it is given; empty: it is not.
+  std::string wait;
 };
 
 // The options of AccessFlags, checked and read.
 struct AgentAccess {
   std::shared_ptr<const AgentTrust> trust;
   LaunchOptions launch;
+  // How long agents that another run holds are waited for.
+  int64_t wait_ns = 0;
 };
 
 // INVALID_ARGUMENT, or the system's error, names the option.
@@ -82,8 +87,9 @@ class LaunchedAgents {
   // Hosts whose agent did not start beside others that did: they are not in the fleet.
   const std::vector<HostFailure>& not_started() const { return not_started_; }
 
-  // Asks every host about its directories and files, and gives it its label; fails only after an interrupt. `files`:
-  // empty where hosts have none to ask about.
+  // Asks every host about its directories and files, and gives it its label; fails only after an interrupt. While an
+  // agent is busy with another run, shows who holds it and asks again each second, for as long as --wait allows.
+  // `files`: empty where hosts have none to ask about.
   std::optional<Failure> Describe(const std::vector<std::vector<std::string>>& directories, int64_t timeout_ns,
                                   const std::string& interrupted,
                                   const std::vector<std::vector<std::string>>& files = {});
@@ -106,11 +112,14 @@ class LaunchedAgents {
 
  private:
   std::optional<Failure> Interrupted(const std::string& text) const;
+  // Shows the runs that hold agents, each once. False if no agent is busy.
+  bool ShowBusy(int64_t left_ns, std::set<std::string>& shown) const;
 
   const std::function<void(const std::string&)> say_;
   AgentClientFactory make_client_;
   const std::string beside_key_;
   double max_slew_ppm_ = 0;
+  int64_t wait_ns_ = 0;
 };
 
 // The agents that a command asks about a directory: those that are named, or one started for it on this machine. Ends

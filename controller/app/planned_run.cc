@@ -20,6 +20,7 @@
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/junit_xml.h"
+#include "controller/render/prometheus_text.h"
 #include "controller/render/sections.h"
 #include "controller/render/text.h"
 #include "controller/run/controller_facts.h"
@@ -221,7 +222,11 @@ int PlannedRun::Report(ResultsDirectory& results, RunLog& log) {
   written.Update(WriteReportFiles(results, Seal::kReplace, report, &digest));
   if (how_.finish) written.Update(how_.finish(report, results.path()));
   // Green only where the exit code is.
-  if (written.ok() && log.journal_status().ok()) written.Update(WriteJUnit(how_.junit, report));
+  if (written.ok() && log.journal_status().ok()) {
+    written.Update(WriteJUnit(how_.junit, report));
+    if (!how_.metrics_file.empty()) written.Update(WriteFile(how_.metrics_file, RenderMetrics(report)));
+    if (written.ok()) feed_.Report(report);
+  }
   const std::string text =
       how_.text ? how_.text(report, {.path = results.path(), .digest = digest}, KeptFiles(report)) : "";
   console_.out << PaintVerdicts(text, console_.color_out) << std::flush;

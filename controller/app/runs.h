@@ -128,6 +128,8 @@ struct PlanRun {
   std::function<absl::Status(const v1::Report& report, const std::string& results)> finish;
   // File of the JUnit XML; empty: none.
   std::string junit;
+  // File of the metrics of the end result (RenderMetrics); empty: none.
+  std::string metrics_file;
   // The report as it is printed, `kept_files` saying what removes the files that stay; empty: nothing is printed.
   std::function<std::string(const v1::Report& report, const ReportPlace& place,
                             const std::vector<std::string>& kept_files)>

@@ -23,6 +23,7 @@
 #include "controller/cli/command.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/compare_command.h"
+#include "controller/cli/metrics_flags.h"
 #include "controller/cli/outputs.h"
 #include "controller/cli/plan_flags.h"
 #include "controller/cli/result_list.h"
@@ -59,6 +60,7 @@ struct AcceptFlags {
   bool dry_run = false;
   AccessFlags access;
   AcceptView view;
+  MetricsFlags metrics;
   std::vector<std::string> logs;
   // Results of a watch; empty: none.
   std::string profile;
@@ -71,7 +73,7 @@ google::protobuf::Timestamp Moment(WallNs now) {
 
 class Acceptance {
  public:
-  Acceptance(const AcceptFlags& flags, v1::TestPlan plan, AgentAccess access, CommandLine& line,
+  Acceptance(AcceptFlags& flags, v1::TestPlan plan, AgentAccess access, CommandLine& line,
              const RunSurroundings& around)
       : flags_(flags), plan_(std::move(plan)), access_(std::move(access)), line_(line), around_(around) {
     std::vector<std::string> addresses;
@@ -81,6 +83,7 @@ class Acceptance {
 
   int Execute() {
     if (flags_.dry_run) return DryRun();
+    flags_.metrics.Serve(MetricsFlags::Of::kPart);
     const absl::StatusOr<std::shared_ptr<RunGuard>> guarded = RunGuard::Make(plan_, *around_.clock);
     if (!guarded.ok()) return PrintError(line_, guarded.status(), Exit::kWrong);
     const std::shared_ptr<RunGuard>& guard = *guarded;
@@ -149,6 +152,7 @@ class Acceptance {
     kept.Update(results->Restore());
     std::string digest;
     kept.Update(WriteAcceptFiles(*results, Seal::kReplace, report_, &digest));
+    if (kept.ok()) kept.Update(flags_.metrics.ShowEnd(report_.outcome(), RenderAcceptMetrics(report_)));
     return PrintAcceptance(report_, {path_, digest}, flags_.view, kept, line_);
   }
 
@@ -320,6 +324,7 @@ class Acceptance {
     how.later = MeasuringPlans();
     how.whole = whole_;
     how.end = &end;
+    flags_.metrics.Show(MetricsFlags::Of::kPart, how);
     const auto run_it = kind == RunKind::kHa ? RunDrill : kind == RunKind::kRestart ? RunRestart : RunPlan;
     const int code = run_it(plan, how, access_, line_, around_);
     if (code == static_cast<int>(Exit::kLeft)) return code;
@@ -367,7 +372,7 @@ class Acceptance {
     return code;
   }
 
-  const AcceptFlags& flags_;
+  AcceptFlags& flags_;
   const v1::TestPlan plan_;
   const AgentAccess access_;
   CommandLine& line_;
@@ -393,6 +398,9 @@ absl::StatusOr<bool> ReadProfile(const std::string& path) {
 }
 
 int AcceptMain(AcceptFlags& flags, CommandLine& line, const RunSurroundings& around) {
+  if (const absl::Status status = flags.metrics.Open(line); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
@@ -481,12 +489,14 @@ void AddAcceptCommand(CLI::App& app, CommandLine& line) {
       ->take_all();
   NamesResults(AddValue(*command, "--profile", "DIR", flags->profile,
                         "Results of plimsoll watch --profile: whether the drills need locks on the extents"));
+  flags->metrics.AddTo(*command);
   command->add_flag("--allow-commands", flags->allow_commands,
                     "Run the commands of the drills' faults and of the disturbances on this machine");
   AddAccessFlags(*command, flags->access);
   flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->dry_run, "Show hosts, directories, files, bytes and duration; change nothing")
-      ->excludes("--junit");
+      ->excludes("--junit")
+      ->excludes("--metrics-file");
   command->footer(
       "Exit codes: 0 every part passed; 1 a part FAILs; 2 invalid input; 3 a part is inconclusive or did\n"
       "not run; 4 an agent could not be reached, and nothing ran.\n"

@@ -238,7 +238,7 @@ void AddCleanCommand(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
   AddValue(*command, "--run", "ID", flags->run_id, "Remove this run only, including kept and shared files");
   command->add_flag("--yes", flags->yes, "Remove the leftovers; without it nothing is changed");
-  AddAccessFlags(*command, flags->access);
+  AddAccessFlags(*command, flags->access, /*only_asks=*/true);
   command->footer(
       "Each agent removes only its own directories that are not in use; shared directories only with "
       "--run.\n"

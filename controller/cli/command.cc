@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/command_line/command_line.h"
 #include "common/text.h"
+#include "controller/cli/clusters.h"
 
 namespace plimsoll {
 namespace {
@@ -62,6 +63,8 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     words.insert(words.end(), others.begin(), others.end());
   }
   absl::StatusOr<std::vector<std::string>> prepared = PrepareWords(app, std::move(words));
+  std::string cluster_note;
+  if (prepared.ok()) prepared = WithCluster(app, *std::move(prepared), cluster_note);
   if (!prepared.ok()) return PrintError(line, prepared.status(), Exit::kWrong);
   try {
     // The parser takes its arguments from the back.
@@ -75,6 +78,7 @@ int ParseAndRun(CLI::App& app, const std::vector<std::string>& args, CommandLine
     return PrintError(line, CommandLineError(app, error), Exit::kWrong);
   }
   if (!line.action) return PrintError(line, absl::StrCat("no command; see ", HelpCommand(app)), Exit::kWrong);
+  if (!cluster_note.empty()) line.err << "plimsoll: " << SanitizeForTerminal(cluster_note) << std::endl;
   const int code = line.action();
   // Commands that have more to say about a full disk have said it.
   const bool unseen = code == static_cast<int>(Exit::kOk) && !line.output_failed && !WroteOutput(line);
@@ -86,7 +90,13 @@ void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const
   AddValue(app, "--hosts-file", "FILE", list.hosts_file, "File with agents, one or more per line, # for comments");
 }
 
-void AddAccessFlags(CLI::App& app, AccessFlags& flags) {
+void AddAccessFlags(CLI::App& app, AccessFlags& flags, bool only_asks) {
+  AddClusterFlags(app);
+  if (!only_asks) {
+    // A flag, so that no argument is taken for its value.
+    app.add_flag("--wait{10m}", flags.wait, "Wait for agents that are busy with another run, for this long at most")
+        ->group("Agents");
+  }
   AddTlsFlags(app, flags.tls);
   std::vector<std::string> names;
   std::vector<std::string> helps;

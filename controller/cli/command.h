@@ -49,8 +49,9 @@ CLI::Option* AddValue(CLI::App& app, const std::string& names, const std::string
 // Adds --hosts, with this help, and --hosts-file; `list` must outlive the parsing.
 void AddAgentList(CLI::App& app, AgentList& list, const std::string& help, const std::string& names = "--hosts");
 
-// Adds --tls-ca and the like, --launch and what belongs to it; `flags` must outlive the parsing.
-void AddAccessFlags(CLI::App& app, AccessFlags& flags);
+// Adds --tls-ca and the like, --launch and what belongs to it, and --cluster; `flags` must outlive the parsing.
+// `only_asks`: the command asks agents, also those that are busy, and has no --wait.
+void AddAccessFlags(CLI::App& app, AccessFlags& flags, bool only_asks = false);
 
 // Adds --color to the program; it may be anywhere on the line (ColorFirst). Sets the line's colours for standard
 // output and standard error, which are those of a terminal until it is parsed.

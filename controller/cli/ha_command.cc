@@ -61,7 +61,10 @@ absl::StatusOr<v1::TestPlan> LoadDrill(const HaFlags& flags) {
   return plan;
 }
 
-int HaMain(const HaFlags& flags, CommandLine& line) {
+int HaMain(HaFlags& flags, CommandLine& line) {
+  if (const absl::Status status = flags.view.metrics.Open(line); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
@@ -100,12 +103,14 @@ void AddHaCommand(CLI::App& app, CommandLine& line) {
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);
   AddFullFlag(*command, flags->view.full)->excludes(json)->excludes("--summary");
   CLI::Option* junit = AddJUnitFlag(*command, flags->view.junit);
+  flags->view.metrics.AddTo(*command);
   command->add_flag("--quiet,-q", flags->how.quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);
   command
       ->add_flag("--dry-run", flags->how.dry_run,
                  "Show pairs, directory, bytes, faults, commands and time; change nothing")
-      ->excludes(junit);
+      ->excludes(junit)
+      ->excludes("--metrics-file");
   command->footer(
       "Example:\n"
       "  plimsoll ha --pairs node1+node2,node3+node4 --dir /mnt/mqlog --rounds 10 --fault kill,freeze \\\n"

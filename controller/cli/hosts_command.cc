@@ -96,7 +96,7 @@ void AddHostsCommand(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("hosts", "Show each host: agent, kernel, storage, clock");
   AddAgentList(*command, flags->agents, "Agents: a,b:7462,[::1]:7463,node[1-4]", "--hosts,HOSTS");
   AddValue(*command, "--dir", "DIR", flags->directory, "Directory to describe on each host");
-  AddAccessFlags(*command, flags->access);
+  AddAccessFlags(*command, flags->access, /*only_asks=*/true);
   command->footer("Example:\n  plimsoll hosts --hosts node[1-4] --dir /mnt/mqlog");
   command->callback([flags, &line] { line.action = [flags, &line] { return HostsMain(*flags, line); }; });
 }
@@ -152,7 +152,7 @@ void AddStorageCommand(CLI::App& app, CommandLine& line) {
   AddAgentList(*command, flags->agents, "Agents (if not given: this machine, with an agent started for it)");
   AddValue(*command, "--bsize", "SIZE", flags->block_size, "Largest write that the log will make")
       ->capture_default_str();
-  AddAccessFlags(*command, flags->access);
+  AddAccessFlags(*command, flags->access, /*only_asks=*/true);
   command->footer(
       "The command writes nothing and examines only the directory's file system.\n"
       "Example:\n  plimsoll storage /mnt/mqlog --hosts node[1-4]");

@@ -169,12 +169,13 @@ absl::Status ViewFlags::Read() {
   return absl::OkStatus();
 }
 
-PlanRun ViewFlags::Applied(PlanRun how) const {
+PlanRun ViewFlags::Applied(PlanRun how) {
   how.interval_ns = interval_ns;
   how.junit = junit;
   how.text = [this](const v1::Report& report, const ReportPlace& place, const std::vector<std::string>& kept) {
     return ReportText(report, *this, place, kept);
   };
+  metrics.Show(MetricsFlags::Of::kRun, how);
   return how;
 }
 

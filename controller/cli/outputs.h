@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "controller/app/runs.h"
+#include "controller/cli/metrics_flags.h"
 #include "controller/render/text.h"
 #include "plimsoll/v1/report.pb.h"
 
@@ -46,7 +47,7 @@ struct ViewFlags {
   absl::Status Read();
 
   // A run that is run like `how`, and shows and keeps of its report what the options ask for. The object outlives it.
-  PlanRun Applied(PlanRun how) const;
+  PlanRun Applied(PlanRun how);
 
   std::string interval_text;
   std::string histogram_text;
@@ -59,6 +60,8 @@ struct ViewFlags {
   std::string summary;
   // File of the JUnit XML; empty: none.
   std::string junit;
+  // Of the commands that run something.
+  MetricsFlags metrics;
 };
 
 // The report as the options ask for it: as JSON, in Markdown, or RenderBrief; with --histogram the histogram of each

@@ -68,7 +68,10 @@ absl::StatusOr<v1::TestPlan> LoadRestart(const RestartFlags& flags, CommandLine&
   return plan;
 }
 
-int RestartMain(const RestartFlags& flags, CommandLine& line) {
+int RestartMain(RestartFlags& flags, CommandLine& line) {
+  if (const absl::Status status = flags.view.metrics.Open(line); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
@@ -100,11 +103,13 @@ void AddRestartCommand(CLI::App& app, CommandLine& line) {
   AddSummaryFlag(*command, flags->view.summary)->excludes(json);
   AddFullFlag(*command, flags->view.full)->excludes(json)->excludes("--summary");
   CLI::Option* junit = AddJUnitFlag(*command, flags->view.junit);
+  flags->view.metrics.AddTo(*command);
   command->add_flag("--quiet,-q", flags->how.quiet, "Print no progress on standard error");
   AddAccessFlags(*command, flags->access);
   flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->how.dry_run, "Show directories, bytes and measurements; change nothing")
-      ->excludes(junit);
+      ->excludes(junit)
+      ->excludes("--metrics-file");
   command->footer(
       "Examples:\n"
       "  plimsoll restart-time --vary dir=/mnt/san,/mnt/nfs1,/mnt/nfs2 --records 500,1k,2k --rounds 5\n"

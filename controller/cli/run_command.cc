@@ -108,6 +108,9 @@ std::string CsvFileProblem(const v1::TestPlan& plan) {
 
 int RunMain(RunFlags& flags, CommandLine& line, const RunSurroundings& around) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
+  if (const absl::Status status = flags.view.metrics.Open(line); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
@@ -136,11 +139,13 @@ void AddFlags(CLI::App* command, const std::shared_ptr<RunFlags>& flags, Command
   CLI::Option* json = AddJsonFlag(*command, flags->view.json);
   command->add_flag("--quiet,-q", flags->how.quiet, "Print no progress on standard error");
   flags->view.AddTo(*command, "on standard error instead of the progress");
+  flags->view.metrics.AddTo(*command);
   json->excludes("--histogram")->excludes("--full")->excludes("--summary");
   AddAccessFlags(*command, flags->access);
   flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->how.dry_run, "Show hosts, directories, files and bytes; change nothing")
-      ->excludes("--junit");
+      ->excludes("--junit")
+      ->excludes("--metrics-file");
   command->callback(
       [flags, &line, around] { line.action = [flags, &line, around] { return RunMain(*flags, line, around); }; });
 }

@@ -46,6 +46,9 @@ std::string ProgramProblem(const v1::TestPlan& plan, const AgentAccess& access) 
 
 int WatchMain(WatchFlags& flags, CommandLine& line) {
   if (const absl::Status status = flags.view.Read(); !status.ok()) return PrintError(line, status, Exit::kWrong);
+  if (const absl::Status status = flags.view.metrics.Open(line); !status.ok()) {
+    return PrintError(line, status, Exit::kWrong);
+  }
   if (const absl::Status status = WriteUnfinishedJUnit(flags.view.junit); !status.ok()) {
     return PrintError(line, status, Exit::kWrong);
   }
@@ -88,11 +91,13 @@ void AddWatchCommand(CLI::App& app, CommandLine& line) {
   CLI::Option* json = AddJsonFlag(*command, flags->view.json);
   command->add_flag("--quiet,-q", flags->how.quiet, "Print no lines on standard error");
   flags->view.AddTo(*command, "on standard error (default: 10s)");
+  flags->view.metrics.AddTo(*command);
   json->excludes("--histogram")->excludes("--full")->excludes("--summary");
   AddAccessFlags(*command, flags->access);
   flags->plan->FindHostsBy(flags->access.launch);
   command->add_flag("--dry-run", flags->how.dry_run, "Show what would be watched; attach to nothing")
-      ->excludes("--junit");
+      ->excludes("--junit")
+      ->excludes("--metrics-file");
   command->footer(
       "Behind --, a program with its arguments: it is started on this machine, and watched until it ends.\n"
       "Examples:\n"

@@ -199,7 +199,9 @@ void AddXdiskCommand(CLI::App& app, CommandLine& line) {
   command->add_flag("--allow-target", flags->permissions.allow_target,
                     "Let agents that are started on hosts open any file and device of -f");
   AddResultsOption(*command, flags->out);
-  AddAccessFlags(*command, flags->access);
+  AddAccessFlags(*command, flags->access, /*only_asks=*/true);
+  // -n and -N name the hosts.
+  for (const char* other : {"--cluster", "--config"}) command->remove_option(command->get_option(other));
   flags->launch = command->get_option("--launch")->default_str("ssh with -n or -N");
   command->footer(
       "-h and -? print this help. docs/xdisk.md explains each option and what differs from xdisk.\n"

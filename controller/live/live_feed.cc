@@ -180,6 +180,10 @@ void LiveFeed::End() {
   for (const auto& view : views_) view->OnEnd();
 }
 
+void LiveFeed::Report(const v1::Report& report) {
+  for (const auto& view : views_) view->OnReport(report);
+}
+
 void LiveFeed::Line(const std::string& line) {
   const std::string shown = reword_ ? reword_(line) : line;
   for (const auto& view : views_) view->OnLine(shown);
@@ -228,6 +232,7 @@ bool LiveFeed::Read(MonotonicNs now, const std::vector<std::unique_ptr<Host>>& h
   if (view.seconds.size() > kSecondsKept) view.seconds.erase(view.seconds.begin(), view.seconds.end() - kSecondsKept);
   for (size_t i = 0; i < std::min(hosts.size(), view.now.hosts.size()); ++i) {
     LiveHost& host = view.now.hosts[i];
+    if (!hosts[i]->clock.empty()) host.clock_error_ns = hosts[i]->clock.OffsetAtLocal(now.value).error_ns;
     if (!host.lost && !host.done) host.silent_ns = std::max<int64_t>(now - hosts[i]->last_message, 0);
   }
   if (const int64_t began_ns = SystemClock::Read().value; need == LiveNeed::kCriteria && began_ns >= next_look_ns_) {

@@ -88,6 +88,8 @@ class LiveObserver {
   virtual void OnStep(const v1::StepReport& /*step*/) {}
   // After the last record, and with it everything that follows from it.
   virtual void OnEnd() {}
+  // After OnEnd, once the run's results are written; not called if they could not be.
+  virtual void OnReport(const v1::Report& /*report*/) {}
 };
 
 // Makes the moments of a run from what drives it and from the figures of its analysis, and gives them to the views. One
@@ -123,6 +125,8 @@ class LiveFeed {
   void Waiting() { Enter(LivePhase::kIdle); }
   // The log has its last record.
   void End();
+  // The report is made, and its files are written.
+  void Report(const v1::Report& report);
 
   // A line for people, also where quiet.
   void Line(const std::string& line);

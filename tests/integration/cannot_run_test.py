@@ -59,6 +59,27 @@ class CannotRun(harness.PlimsollTest):
         self.assertEqual(result.report["run"]["state"], "interrupted")
         self.run_plan("--hosts", alpha.address)
 
+    def test_a_busy_agent_is_waited_for(self):
+        alpha = self.agent("alpha")
+        first = self.start_run("--hosts", alpha.address, "--duration", "30")
+        self.await_running(first)
+        (directory,) = self.dir.iterdir()
+        run_id = directory.name.removeprefix("plimsoll-")
+        # Not for longer than it was told to, and Ctrl-C ends it.
+        (*_, line) = self.not_run("--hosts", alpha.address, "--wait", "1s")
+        self.assertIn(f"{alpha.address}: the agent is busy: run {run_id} of ", line)
+        waiting = rf"^waiting for {alpha.address}, at most \d+ \w+.*: run {run_id} of \S+ has held it for \d+ s \("
+        given_up = self.start_run("--hosts", alpha.address, "--wait")
+        given_up.await_err(waiting)
+        given_up.signal(signal.SIGINT)
+        self.assertEqual(given_up.finish(), 3, given_up.err)
+        second = self.start_run("--hosts", alpha.address, "--wait")
+        second.await_err(waiting)
+        first.signal(signal.SIGINT)
+        self.result_of(first, first.results, code=3)
+        self.finished(second, second.results, code=(0, 3))
+        self.assertEqual(second.err.count("waiting for "), 1)
+
     def test_an_address_that_answers_but_is_no_agent(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"127.0.0.1:{server.getsockname()[1]}"
