@@ -12,12 +12,14 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/host/storage_stack.h"
+#include "agent/host/throttling.h"
 #include "common/posix.h"
 #include "common/units.h"
 
@@ -269,6 +271,9 @@ struct HostCounters::State {
   };
   std::map<int, Delay> delays;
 
+  std::vector<std::string> cpu_stats;
+  std::optional<uint64_t> throttled_ns;
+
   void AddDevice(const BlockDevice& device) {
     const auto same = [&device](const BlockDevice& known) { return known.number == device.number; };
     if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(device);
@@ -316,7 +321,11 @@ struct HostCounters::State {
   }
 };
 
-HostCounters::HostCounters(const std::vector<std::string>& paths) : state_(std::make_unique<State>()) {
+HostCounters::HostCounters(const std::vector<std::string>& paths) : HostCounters(paths, OwnCpuStatFiles()) {}
+
+HostCounters::HostCounters(const std::vector<std::string>& paths, std::vector<std::string> cpu_stats)
+    : state_(std::make_unique<State>()) {
+  state_->cpu_stats = std::move(cpu_stats);
   const std::vector<Mount> mounts = ParseMountInfo(ReadTextFile("/proc/self/mountinfo"));
   for (const std::string& path : paths) {
     const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
@@ -344,6 +353,7 @@ void HostCounters::Reset(const std::vector<int>& writer_tids) {
   state_->disks = state_->ReadDisks();
   state_->mounts = state_->ReadMounts();
   state_->busiest = BusiestTime();
+  state_->throttled_ns = ReadThrottledNs(state_->cpu_stats);
   state_->cpu_ns = ProcessCpuNs();
 }
 
@@ -356,6 +366,9 @@ v1::HostSample HostCounters::Sample() const {
     wait_ns += delay.last_ns - delay.first_ns;
   }
   sample.set_writer_cpu_wait_ns(wait_ns);
+  if (const auto throttled_ns = ReadThrottledNs(state_->cpu_stats); throttled_ns && state_->throttled_ns) {
+    sample.set_throttled_ns(Since(*throttled_ns, *state_->throttled_ns));
+  }
   std::vector<v1::DiskCounters> disks = state_->ReadDisks();
   if (!disks.empty() && disks.size() == state_->disks.size()) {
     for (size_t i = 0; i < disks.size(); ++i) disks[i] = DiskSince(disks[i], state_->disks[i]);

@@ -59,13 +59,16 @@ class BusiestTime {
 };
 
 // Reads /proc/diskstats of the devices below directories, and of block devices themselves, or /proc/self/mountstats of
-// the directories' NFS mounts, and this process's CPU time. Counters count from Reset. Not thread-safe.
+// the directories' NFS mounts, this process's CPU time, and for how long limits of its cgroup throttled it. Counters
+// count from Reset. Not thread-safe.
 class HostCounters {
  public:
   // Finds the storage stack of the directories and block devices at `paths` once; what is not known is left out of the
   // samples: where one of several devices or mounts cannot be read, all of them. Of several devices busy_ms is as
   // BusiestTime has it. May hang with a hung file system; afterwards only /proc is read.
   explicit HostCounters(const std::vector<std::string>& paths);
+  // With the cpu.stat files of a cgroup, and of those above it, in place of this process' own.
+  HostCounters(const std::vector<std::string>& paths, std::vector<std::string> cpu_stats);
   ~HostCounters();
 
   // Starts counting anew. `writer_tids`: kernel thread ids of the writers, whose CPU waits are added up.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/protocol.h"
 #include "common/units.h"
+#include "controller/analysis/bottleneck.h"
 #include "controller/analysis/host_facts.h"
 
 namespace plimsoll {

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/algorithm.h"
 #include "common/integers.h"
 #include "common/protocol.h"
@@ -299,10 +297,6 @@ std::vector<v1::StorageReport> GroupStorages(HostTable& hosts) {
 
 namespace {
 
-// From here on the load generator's share of the latencies is worth a warning.
-constexpr double kCpuWaitPercent = 5;
-constexpr uint64_t kLateNs = 50 * kNsPerMs;
-
 // Rates over less than this, as over what is left of a step after its last second, are no use in a row of their own.
 constexpr int64_t kLeastRowNs = 100 * kNsPerMs;
 
@@ -435,6 +429,12 @@ void HostLoad::BoundCpuWait(const v1::HostSample& sample) {
       continue;
     whole_paused_ns_ += static_cast<double>(pause.end_ns() - pause.begin_ns());
   }
+  if (sample.has_throttled_ns()) {
+    // Each writer, for no longer than the time that passed, however many CPUs the kernel added up.
+    const auto throttled_ns = static_cast<double>(Rise(last_.throttled_ns(), sample.throttled_ns()));
+    whole_paused_ns_ += std::min(throttled_ns, static_cast<double>(sample.time_ns() - last_ns_));
+    if (sample.throttled_ns() < last_.throttled_ns()) whole_paused_ns_ = std::numeric_limits<double>::infinity();
+  }
   if (sample.pauses_left_out() > 0) whole_paused_ns_ = std::numeric_limits<double>::infinity();
 }
 
@@ -473,6 +473,9 @@ void HostLoad::AddMeasured(const v1::HostSample& sample, uint64_t& rows_left) {
   sampled_ns_ += length_ns;
   agent_cpu_ns_ = SaturatingAdd(agent_cpu_ns_, agent_cpu_ns);
   cpu_wait_ns_ = SaturatingAdd(cpu_wait_ns_, cpu_wait_ns);
+  if (sample.has_throttled_ns()) {
+    throttled_ns_ = SaturatingAdd(throttled_ns_, Rise(last_.throttled_ns(), sample.throttled_ns()));
+  }
   late_max_ns_ = std::max(late_max_ns_, sample.recorder_late_max_ns());
   disk_.Add(disk);
   read_.Add(read);
@@ -527,6 +530,7 @@ absl::Status HostLoad::Add(const v1::HostSample& sample, uint64_t& rows_left) {
   next.clear_pauses();
   if (!next.has_disk() && last_.has_disk()) next.mutable_disk()->Swap(last_.mutable_disk());
   if (!next.has_nfs() && last_.has_nfs()) next.mutable_nfs()->Swap(last_.mutable_nfs());
+  if (!next.has_throttled_ns() && last_.has_throttled_ns()) next.set_throttled_ns(last_.throttled_ns());
   last_.Swap(&next);
   return absl::OkStatus();
 }
@@ -546,6 +550,9 @@ v1::HostLoadReport HostLoad::Make() const {
   if (sampled_ns_ > 0) {
     report.set_agent_cpu_percent(Percent(static_cast<double>(agent_cpu_ns_), sampled_ns_));
     report.set_writer_cpu_wait_percent(CpuWaitPercent(cpu_wait_ns_, sampled_ns_));
+    // The kernel adds up CPUs.
+    const double throttled_percent = std::min(Percent(static_cast<double>(throttled_ns_), sampled_ns_), 100.0);
+    if (last_.has_throttled_ns()) report.set_throttled_percent(throttled_percent);
   }
   report.set_recorder_late_max_ns(late_max_ns_);
   report.set_pauses(static_cast<uint32_t>(std::min<uint64_t>(pauses_, UINT32_MAX)));
@@ -571,22 +578,6 @@ v1::HostLoadReport HostLoad::Make() const {
     if (reads_ && last_.nfs().has_read()) *report.mutable_nfs()->mutable_read() = read_.Make();
   }
   return report;
-}
-
-std::string BottleneckOf(const v1::HostLoadReport& load, double ring_wait_share) {
-  std::vector<std::string> why;
-  if (load.writer_cpu_wait_percent() > kCpuWaitPercent) {
-    why.push_back(
-        absl::StrFormat("its writers waited %.1f %% of their time for a CPU", load.writer_cpu_wait_percent()));
-  }
-  if (load.recorder_late_max_ns() > kLateNs) {
-    why.push_back(absl::StrFormat("its recorder ran up to %.0f ms late",
-                                  static_cast<double>(load.recorder_late_max_ns()) / static_cast<double>(kNsPerMs)));
-  }
-  if (ring_wait_share > 0) {
-    why.push_back(absl::StrFormat("a writer waited %.2f %% of its time for the recorder", 100 * ring_wait_share));
-  }
-  return absl::StrJoin(why, "; ");
 }
 
 }  // namespace plimsoll

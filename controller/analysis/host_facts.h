@@ -147,8 +147,8 @@ class HostLoad {
   // A counter went back.
   bool went_back() const { return went_back_; }
   const RetransmitBounds& retransmits() const { return retransmits_; }
-  // For how long its writers may have waited for a CPU, or been suspended, from the step's start to a moment of the
-  // agent's clock, all of them taken together: an upper bound, infinite if it is not known.
+  // For how long its writers may have waited for a CPU, been suspended or been throttled, from the step's start to a
+  // moment of the agent's clock, all of them taken together: an upper bound, infinite if it is not known.
   double MostCpuWaitNs(int64_t until_ns) const;
 
   // Everything but the host's name and the bottleneck.
@@ -204,6 +204,7 @@ class HostLoad {
   int64_t sampled_ns_ = 0;
   uint64_t agent_cpu_ns_ = 0;
   uint64_t cpu_wait_ns_ = 0;
+  uint64_t throttled_ns_ = 0;
   // From the step's start on; infinite once the counter went back.
   double whole_cpu_wait_ns_ = 0;
   double whole_paused_ns_ = 0;
@@ -219,10 +220,5 @@ class HostLoad {
   bool rows_missing_ = false;
   bool went_back_ = false;
 };
-
-// Why the load generator may have been the bottleneck, as the end of a sentence; empty if nothing suggests it.
-// `ring_wait_share` is the largest share of its time that a writer waited for its recorder, 0 where that is not worth
-// saying.
-std::string BottleneckOf(const v1::HostLoadReport& load, double ring_wait_share);
 
 }  // namespace plimsoll

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/algorithm.h"
 #include "common/protocol.h"
+#include "controller/analysis/bottleneck.h"
 #include "controller/analysis/stalls.h"
 #include "controller/analysis/step_report.h"
 

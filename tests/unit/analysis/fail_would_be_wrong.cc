@@ -81,6 +81,10 @@ std::vector<Scenario> FailWouldBeWrong() {
        [] { return Journal(ShortOfCpu({"p50<5ms"})); },
        unsure,
        {"p50<5ms: 8.000 ms h2/qm1 step 1, h2/qm1: the load generator may be CPU-bound"}},
+      {"WritesThatAreTooSlowForLessThanACpuLimitThrottledThem",
+       [] { return Journal(Throttled({"p50<5ms"})); },
+       unsure,
+       {"p50<5ms: 8.000 ms h2/qm1 step 1, h2/qm1: the load generator may be CPU-bound"}},
       {"ARateThatWritersMissedWhileTheyWaitedForACpu",
        [] {
          SimRun run = ShortOfCpu({"p50<50ms"});

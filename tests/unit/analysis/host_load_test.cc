@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "common/units.h"
+#include "controller/analysis/bottleneck.h"
 #include "controller/analysis/host_facts.h"
 #include "tests/testing.h"
 
@@ -310,6 +313,49 @@ TEST_F(HostLoadTest, WithoutRowsTheFiguresGoOn) {
   EXPECT_TRUE(load.rows_missing());
   EXPECT_EQ(load.Make().offset_ns_size(), 1);
   EXPECT_DOUBLE_EQ(load.Make().agent_cpu_percent(), 25);
+}
+
+v1::HostSample Throttled(int64_t since_start_ns, uint64_t throttled_ms) {
+  v1::HostSample sample = At(since_start_ns);
+  sample.set_throttled_ns(throttled_ms * kNsPerMs);
+  return sample;
+}
+
+TEST_F(HostLoadTest, ThrottlingIsAShareOfTheTimeOfAllCpusTogether) {
+  EXPECT_DOUBLE_EQ(Of({Throttled(kNsPerSecond, 30), Throttled(2 * kNsPerSecond, 240)}).throttled_percent(), 12);
+  // The warm-up is left out; and four CPUs that are suspended at once are not suspended for longer than always.
+  EXPECT_DOUBLE_EQ(
+      Of({Throttled(kNsPerSecond, 900), Throttled(2 * kNsPerSecond, 930)}, kNsPerSecond).throttled_percent(), 3);
+  EXPECT_DOUBLE_EQ(Of({Throttled(kNsPerSecond, 3'200)}).throttled_percent(), 100);
+}
+
+TEST_F(HostLoadTest, AnAgentThatDoesNotReportThrottlingHasNoShareOfIt) {
+  EXPECT_FALSE(Of({Cpu(kNsPerSecond, 100, 0)}).has_throttled_percent());
+  // A sample that lacks it takes nothing away.
+  const v1::HostLoadReport load =
+      Of({Throttled(kNsPerSecond, 100), Cpu(2 * kNsPerSecond, 0, 0), Throttled(3 * kNsPerSecond, 160)});
+  ASSERT_TRUE(load.has_throttled_percent());
+  EXPECT_NEAR(load.throttled_percent(), 16.0 / 3, 1e-9);
+}
+
+TEST_F(HostLoadTest, EachWriterMayHaveBeenThrottledForNoLongerThanTheTimeThatPassed) {
+  HostLoad load(kStartNs, kStartNs, 2);
+  EXPECT_THAT(load.Add(Throttled(kNsPerSecond, 300), rows_left_), IsOk());
+  EXPECT_DOUBLE_EQ(load.MostCpuWaitNs(kStartNs + kNsPerSecond), 2 * 0.3 * kNsPerSecond);
+  EXPECT_THAT(load.Add(Throttled(2 * kNsPerSecond, 4'300), rows_left_), IsOk());
+  EXPECT_DOUBLE_EQ(load.MostCpuWaitNs(kStartNs + 2 * kNsPerSecond), 2 * 1.3 * kNsPerSecond);
+  // A counter that goes back shows nothing.
+  EXPECT_THAT(load.Add(Throttled(3 * kNsPerSecond, 100), rows_left_), IsOk());
+  EXPECT_EQ(load.MostCpuWaitNs(kStartNs + 3 * kNsPerSecond), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(load.went_back());
+}
+
+TEST_F(HostLoadTest, ThrottlingIsNamedAsTheBottleneckFromTheShareOfCpuWaitsOn) {
+  v1::HostLoadReport load;
+  load.set_throttled_percent(5);
+  EXPECT_EQ(BottleneckOf(load, 0), "");
+  load.set_throttled_percent(5.1);
+  EXPECT_EQ(BottleneckOf(load, 0), "the CPU limit of its cgroup throttled it for 5.1 % of the time");
 }
 
 TEST_F(HostLoadTest, TheBottleneckIsNamedFromItsLimitsOn) {

@@ -72,6 +72,14 @@ std::vector<Scenario> PassWouldBeWrong() {
        },
        fail,
        {"OUTCOME_FAIL p90<5ms: 20.0", "h2/qm1"}},
+      {"WritesThatAreSlowerThanTheThrottlingOfACpuLimitExplains",
+       [] {
+         SimRun run = Throttled({"p90<5ms"});
+         run.hosts[1].steps[0][0] = Steady(run.duration_ns, 20 * kMs);
+         return Journal(run);
+       },
+       fail,
+       {"OUTCOME_FAIL p90<5ms: 20.0", "h2/qm1"}},
       {"WritesOnAHostShortOfCpusInAJournalOfAnOlderVersion",
        [] {
          SimRun run = ShortOfCpu({"p50<5ms"});

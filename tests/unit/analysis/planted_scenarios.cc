@@ -68,6 +68,16 @@ SimRun ShortOfCpu(std::vector<std::string> criteria) {
   return run;
 }
 
+SimRun Throttled(std::vector<std::string> criteria) {
+  SimRun run = ShortOfCpu(std::move(criteria));
+  run.hosts[1].sample = [](uint32_t, int64_t since_start_ns) {
+    v1::HostSample sample;
+    sample.set_throttled_ns(static_cast<uint64_t>(since_start_ns) / 2);
+    return sample;
+  };
+  return run;
+}
+
 Records WithRefusedFrame(const SimRun& run, int interval) {
   Records records = Journal(run);
   for (v1::JournalRecord& record : records) {

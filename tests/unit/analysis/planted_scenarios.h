@@ -97,6 +97,8 @@ SimRun Slower(int64_t later_ns, std::vector<std::string> criteria);
 
 // Two hosts, 2 s: h1 writes in 1 ms, h2 in 8 ms; its writer waited for a CPU for half of the time.
 SimRun ShortOfCpu(std::vector<std::string> criteria);
+// ShortOfCpu, where a CPU limit of the agent's cgroup throttles it for that half of the time.
+SimRun Throttled(std::vector<std::string> criteria);
 
 // The writers of h2 waited for their recorder a tenth of the time, which they would have written in.
 Records SlowGenerator(std::vector<std::string> criteria);
