@@ -12,6 +12,7 @@
 #include "controller/analysis/clock_check.h"
 #include "controller/analysis/kind_analysis.h"
 #include "controller/analysis/mq_log_report.h"
+#include "controller/analysis/record_name.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/watch_report.h"
 #include "controller/analysis/whole_run.h"
@@ -28,33 +29,6 @@ constexpr size_t kMaxHosts = 100'000;
 // How long a stall lasts by the plan; 0: not set.
 int64_t StallOf(const v1::TestPlan& plan) {
   return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
-}
-
-const char* RecordName(const v1::JournalRecord& record) {
-  static constexpr std::pair<v1::JournalRecord::RecordCase, const char*> kNames[] = {
-      {v1::JournalRecord::kRunBegin, "run begin"},
-      {v1::JournalRecord::kHostJoined, "host"},
-      {v1::JournalRecord::kProbes, "clock probes"},
-      {v1::JournalRecord::kHostPrepared, "preparation"},
-      {v1::JournalRecord::kStepAhead, "step ahead"},
-      {v1::JournalRecord::kHostCommand, "command"},
-      {v1::JournalRecord::kHostCommandDone, "answer to a command"},
-      {v1::JournalRecord::kStepBegin, "step begin"},
-      {v1::JournalRecord::kFrames, "frames"},
-      {v1::JournalRecord::kStepDone, "step totals"},
-      {v1::JournalRecord::kHostLost, "loss"},
-      {v1::JournalRecord::kFault, "fault"},
-      {v1::JournalRecord::kStepEnd, "step end"},
-      {v1::JournalRecord::kHa, "record of a drill"},
-      {v1::JournalRecord::kRestart, "measurement of restart I/O"},
-      {v1::JournalRecord::kDisturb, "record of a disturbance"},
-      {v1::JournalRecord::kNote, "note"},
-      {v1::JournalRecord::kRunEnd, "run end"},
-  };
-  for (const auto& [kind, name] : kNames) {
-    if (kind == record.record_case()) return name;
-  }
-  return "unknown";
 }
 
 }  // namespace
