@@ -86,7 +86,8 @@ plimsoll.hosts = (() => {
           {title: '\u00b1', time: 'start'},
           {title: 'Wall clock', time: 'wall', help: 'difference of the wall clocks, for information only'}, {
             title: 'Time sync',
-            help: 'whether the host\u2019s kernel reports that its clock is synchronised (NTP, PTP), and the bound of its error then'
+            help:
+                'whether the host\u2019s kernel reports that its clock is synchronised (NTP, PTP), and the bound of its error then'
           },
           {title: 'Steps'}
         ],
@@ -158,20 +159,16 @@ plimsoll.hosts = (() => {
   const programs = (report) => {
     const {controller, version} = report.run;
     const rows = [
-      ...(controller && controller.program_sha256 ?
-              [['controller', 'plimsoll ' + version, controller.program_sha256]] :
-              []),
+      ...(controller && controller.program_sha256 ? [['controller', 'plimsoll ' + version, controller.program_sha256]] :
+                                                    []),
       ...report.hosts.filter((host) => host.program_sha256)
           .map((host) => [host.label, 'plimsoll-agent ' + host.version, host.program_sha256])
     ];
-    return rows.length === 0 ? null :
-                               plimsoll.table(
-                                   'Programs, each with its SHA-256',
-                                   [
-                                     {title: 'Host', head: true}, {title: 'Program', text: true},
-                                     {title: 'SHA-256', text: true}
-                                   ],
-                                   rows);
+    return rows.length === 0 ?
+        null :
+        plimsoll.table(
+            'Programs, each with its SHA-256',
+            [{title: 'Host', head: true}, {title: 'Program', text: true}, {title: 'SHA-256', text: true}], rows);
   };
 
   const notes = (report) =>
