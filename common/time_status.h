@@ -8,12 +8,11 @@
 
 namespace plimsoll {
 
-// What adjtimex reports, and which time service runs. Needs no privilege. Nothing where a container forbids the call. A
-// status without a synchronised clock has no process of a time service if none is visible, as in a container.
+// What adjtimex reports, and which time service runs, where its process is visible. Needs no privilege. Nothing where a
+// container forbids the call.
 std::optional<v1::TimeStatus> ReadTimeStatus();
 
-// The same of a process list in the form of /proc: "chronyd" if a process of that name runs; empty: no time service is
-// among them.
+// The time service among the processes of `proc`, a directory in the form of /proc: "chronyd". Empty if there is none.
 std::string TimeServiceIn(const std::string& proc);
 
 }  // namespace plimsoll

@@ -20,7 +20,7 @@
 namespace plimsoll {
 namespace {
 
-// The key of an operation: writer, step, whether it is a read, number.
+// What identifies an operation: writer, step, whether it is a read, number.
 using OperationKey = std::tuple<uint32_t, uint32_t, bool, uint64_t>;
 
 // Keeps the slowest of the rows that it is given; those that took equally long in the order of time.

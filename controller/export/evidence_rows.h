@@ -53,7 +53,7 @@ struct EvidenceRow {
   // Path of the file, and offset in it, of the operation, or of the stall's first one; empty, and nothing: not known.
   std::string file;
   std::optional<uint64_t> offset;
-  // The stall in the report of the step; null: the row is an operation.
+  // The stall in the report of the step; null unless the row is a stall.
   const v1::StallReport* stall = nullptr;
   const v1::StalledWriterReport* stalled = nullptr;
   // From 1.

@@ -459,12 +459,15 @@ class ExportPage(harness.PlimsollTest):
                         self.assertEqual(len(list(place.glob("run_job*.csv"))), (len(writers) + 1) * len(steps))
                     elif tool == "--format fio-job":
                         subprocess.run([need_program("fio"), "--parse-only", "job.fio"], cwd=place, check=True, capture_output=True)
+                    elif tool == "--format evidence":
+                        rows = (place / "evidence.csv").read_text().splitlines()
+                        self.assertEqual(sum(row.startswith("write,") for row in rows), min(count, 100))
                     elif tool == "--format csv":
                         rows = [line.split() for line in shell.stdout.splitlines()]
                         self.assertEqual(sorted(row[0] for row in rows), writers)
                         self.assertEqual(sum(int(row[1]) for row in rows), count)
             self.assertEqual(checked, {"--format csv": 1, "--format fio-log": 1, "fio_generate_plots": 1, "fio2gnuplot": 1,
-                                       "--format hlog": 1, "--format fio-json": 1, "--format fio-job": 1,
+                                       "--format hlog": 1, "--format fio-json": 1, "--format fio-job": 1, "--format evidence": 1,
                                        "HistogramLogProcessor": 2 if kind == "one step" else 1})
 
 
