@@ -101,13 +101,16 @@ absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& where) {
   return made;
 }
 
+}  // namespace
+
 // One client: a request, an answer, the end. Lives as long as something of it is under way.
-class Connection : public std::enable_shared_from_this<Connection> {
+class MetricsConnection : public std::enable_shared_from_this<MetricsConnection> {
  public:
   // The text of /metrics.
   using GetText = std::function<std::shared_ptr<const std::string>()>;
 
-  Connection(tcp::socket socket, GetText get_text) : stream_(std::move(socket)), get_text_(std::move(get_text)) {}
+  MetricsConnection(tcp::socket socket, GetText get_text)
+      : stream_(std::move(socket)), get_text_(std::move(get_text)) {}
 
   void Start() {
     parser_.header_limit(kMostHeaderBytes);
@@ -149,8 +152,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   http::response<http::span_body<const char>> response_;
   std::shared_ptr<const std::string> text_;
 };
-
-}  // namespace
 
 // The listening socket, and the thread that answers. Its members are of that thread once it has begun.
 class MetricsServer::Loop {
@@ -211,12 +212,12 @@ class MetricsServer::Loop {
   }
 
   void Take(tcp::socket socket) {
-    connections_.remove_if([](const std::weak_ptr<Connection>& each) { return each.expired(); });
+    connections_.remove_if([](const std::weak_ptr<MetricsConnection>& each) { return each.expired(); });
     if (connections_.size() >= kMostConnections) {
-      if (const std::shared_ptr<Connection> oldest = connections_.front().lock()) oldest->Close();
+      if (const std::shared_ptr<MetricsConnection> oldest = connections_.front().lock()) oldest->Close();
       connections_.pop_front();
     }
-    const auto connection = std::make_shared<Connection>(std::move(socket), [this] { return Text(); });
+    const auto connection = std::make_shared<MetricsConnection>(std::move(socket), [this] { return Text(); });
     connections_.push_back(connection);
     connection->Start();
   }
@@ -237,7 +238,7 @@ class MetricsServer::Loop {
   asio::io_context context_{1};
   tcp::acceptor acceptor_{context_};
   asio::steady_timer pause_{context_};
-  std::list<std::weak_ptr<Connection>> connections_;
+  std::list<std::weak_ptr<MetricsConnection>> connections_;
   std::shared_ptr<const std::string> text_;
   std::chrono::steady_clock::time_point made_at_;
   std::thread thread_;
