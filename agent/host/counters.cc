@@ -108,6 +108,16 @@ std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t de
   return std::nullopt;
 }
 
+std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, const BlockDevice& device) {
+  std::optional<v1::DiskCounters> counters = ParseDiskStats(text, device.number);
+  if (!counters.has_value() || device.disk_number == device.number) return counters;
+  if (const auto disk = ParseDiskStats(text, device.disk_number); disk.has_value()) {
+    counters->set_flushes(disk->flushes());
+    counters->set_flush_time_ms(disk->flush_time_ms());
+  }
+  return counters;
+}
+
 std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const std::string& mount_point) {
   std::optional<v1::NfsCounters> found;
   bool inside = false;
@@ -148,28 +158,28 @@ std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::st
   return found;
 }
 
-bool IsNfsMountIdle(const std::string& text, const std::string& mount_point) {
+std::optional<uint64_t> ParseNfsUnanswered(const std::string& text, const std::string& mount_point) {
   // Behind "xprt: tcp" and "xprt: rdma" are port, binds, connects, connect time and idle time, then requests sent and
   // answers received.
   constexpr size_t kSentAt = 7;
   bool inside = false;
-  bool idle = false;
-  bool any = false;
+  bool understood = true;
+  std::optional<uint64_t> unanswered;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const std::vector<std::string> fields = Fields(line);
     if (fields.empty()) continue;
     if (fields[0] == "device") {
       inside = OpensNfsMount(fields, mount_point);
-      if (inside) idle = any = false;
+      if (!inside) continue;
+      unanswered.reset();
+      understood = true;
     } else if (inside && fields[0] == "xprt:") {
-      const bool understood = fields.size() > kSentAt + 1 && (fields[1] == "tcp" || fields[1] == "rdma");
-      const bool answered = understood && Field(fields, kSentAt) == Field(fields, kSentAt + 1);
-      idle = answered && (idle || !any);
-      any = true;
+      understood = understood && fields.size() > kSentAt + 1 && (fields[1] == "tcp" || fields[1] == "rdma");
+      unanswered = unanswered.value_or(0) + Since(Field(fields, kSentAt), Field(fields, kSentAt + 1));
     }
   }
-  return idle;
+  return understood ? unanswered : std::nullopt;
 }
 
 std::optional<uint64_t> ParseRunDelayNs(const std::string& text) {
@@ -289,15 +299,8 @@ struct HostCounters::State {
     const std::string text = ReadTextFile("/proc/diskstats");
     std::set<dev_t> disks_seen;
     for (const BlockDevice& device : devices) {
-      auto counters = ParseDiskStats(text, device.number);
+      auto counters = ParseDiskStats(text, device);
       if (!counters.has_value()) return {};
-      if (device.disk_number != device.number) {
-        // Flushes go to the whole disk, and the kernel counts them there only.
-        if (const auto disk_counters = ParseDiskStats(text, device.disk_number); disk_counters.has_value()) {
-          counters->set_flushes(disk_counters->flushes());
-          counters->set_flush_time_ms(disk_counters->flush_time_ms());
-        }
-      }
       // Two partitions of one disk have the same flushes.
       if (!disks_seen.insert(device.disk_number).second) {
         counters->set_flushes(0);

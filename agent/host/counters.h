@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/host/storage_stack.h"
 #include "plimsoll/v1/frame.pb.h"
 
 namespace plimsoll {
@@ -17,6 +18,8 @@ namespace plimsoll {
 // One device's line of /proc/diskstats, counters since boot. Nothing where the device is not there. Kernels before 5.5
 // do not report flushes: 0.
 std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t device);
+// The device's line, with the flushes of its disk if it is a partition: the kernel counts them there only.
+std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, const BlockDevice& device);
 
 // READ, WRITE and COMMIT of the NFS mount on `mount_point` in /proc/self/mountstats, counters since it was mounted; of
 // several mounted over one another, the uppermost. READ includes READ_PLUS, by which newer kernels read from NFS 4.2.
@@ -28,10 +31,11 @@ std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const st
 // bytes are not listed.
 std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::string& mount_point);
 
-// Whether every request that the connections of the NFS mount on `mount_point` have sent was answered; of several
-// mounted over one another, the uppermost's. False where there is no such NFS mount, where it has no connection whose
-// counters are understood, and where an answer was lost with a connection.
-bool IsNfsMountIdle(const std::string& text, const std::string& mount_point);
+// By how much the requests that the connections of the NFS mount on `mount_point` have sent exceed the answers that
+// they have received: the requests in flight, and one for each that was sent again. Of several mounted over one
+// another, the uppermost's. Nothing where there is no such NFS mount, and where it has no connection, or one whose
+// counters are not understood.
+std::optional<uint64_t> ParseNfsUnanswered(const std::string& text, const std::string& mount_point);
 
 // Time that a thread was runnable but waited for a CPU, from its schedstat ("<run ns> <wait ns> <slices>"). Nothing
 // where the text is not understood.

@@ -40,13 +40,17 @@ v1::MountCounters CountersOfMount(const std::string& mount_point, const MountTex
   if (IsNfs(*mount)) {
     if (auto nfs = ParseMountStats(texts.mountstats, mount_point); nfs.has_value() && nfs->has_write()) {
       *counters.mutable_nfs() = *std::move(nfs);
-      counters.set_idle(IsNfsMountIdle(texts.mountstats, mount_point));
+      if (const auto unanswered = ParseNfsUnanswered(texts.mountstats, mount_point); unanswered.has_value()) {
+        counters.set_nfs_unanswered(*unanswered);
+        counters.set_idle(*unanswered == 0);
+      }
       return counters;
     }
   } else if (const auto device = FindBlockDevice(mount->device, sys_dev_block); device.has_value()) {
-    if (auto disk = ParseDiskStats(texts.diskstats, device->number); disk.has_value()) {
+    if (auto disk = ParseDiskStats(texts.diskstats, *device); disk.has_value()) {
       counters.set_idle(disk->in_flight() == 0);
       *counters.mutable_disk() = *std::move(disk);
+      counters.set_partitioned_disk(device->partitioned_disk);
       return counters;
     }
   }

@@ -239,6 +239,7 @@ std::optional<BlockDevice> FindBlockDevice(dev_t number, const std::string& sys_
   // A partition has no queue of its own: its disk's directory is the one above.
   if (std::filesystem::exists(directory / "partition", error)) {
     directory = directory.parent_path();
+    device.partitioned_disk = directory.filename().string();
     const std::vector<std::string> parts = absl::StrSplit(ReadTextLine(directory / "dev"), ':');
     uint32_t disk_major = 0;
     uint32_t disk_minor = 0;

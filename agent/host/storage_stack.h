@@ -74,6 +74,8 @@ struct BlockDevice {
   dev_t number = 0;
   // The disk that a partition lies on; of a whole disk, its own number.
   dev_t disk_number = 0;
+  // The name of that disk, of a partition; else empty.
+  std::string partitioned_disk;
   uint32_t logical_block_bytes = 0;
 };
 

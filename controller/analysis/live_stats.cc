@@ -73,6 +73,7 @@ class LiveStep {
   }
   // The number of the first second that the host has not passed.
   int64_t Passed(const HostStep& part) const;
+  bool HasPassed(uint32_t host, int64_t number) const;
   LiveFigures MakeFigures(const WriteSums& sums, const SecondQuantiles& quantiles, int64_t number) const;
   WriteSums SumsOf(const HostStep& part, int64_t number) const;
   LiveFigures FiguresOf(const HostStep& part, int64_t number) const;
@@ -97,12 +98,16 @@ int64_t LiveStep::Passed(const HostStep& part) const {
   return std::min<int64_t>(part.passed_warmup_seconds(), warmup_seconds_) + part.passed_seconds();
 }
 
+bool LiveStep::HasPassed(uint32_t host, int64_t number) const {
+  const auto part = step_.hosts().find(host);
+  return part != step_.hosts().end() && Passed(part->second) > number;
+}
+
 bool LiveStep::IsComplete(int64_t number, int64_t now_ns) const {
   bool all = true;
   bool any = false;
   for (const auto& [host, facts] : hosts_) {
-    const auto part = step_.hosts().find(host);
-    const bool passed = part != step_.hosts().end() && Passed(part->second) > number;
+    const bool passed = HasPassed(host, number);
     any = any || passed;
     all = all && (passed || facts.lost || !step_.IsArmed(host));
   }
@@ -163,6 +168,11 @@ LiveSecond LiveStep::Second(int64_t number) const {
   second.number = number;
   second.warmup = IsWarmup(number);
   second.end_ns = EndNs(number) + (second.warmup ? shape_.warmup_intervals() * shape_.interval_ns : 0);
+  for (const auto& [host, facts] : hosts_) {
+    if (second.missing_host.empty() && step_.IsArmed(host) && !HasPassed(host, number)) {
+      second.missing_host = facts.label();
+    }
+  }
   WriteSums all;
   for (const auto& [host, part] : step_.hosts()) {
     if (Passed(part) <= number) continue;

@@ -55,6 +55,9 @@ struct LiveSecond {
   int64_t idle_waiting_ns = 0;
   // Whose waiting_ns is: "alpha/qm1".
   std::string waiting_writer;
+  // A host whose writes of the second are not in it, although it takes part in the step: it is late, or lost. Empty:
+  // all are.
+  std::string missing_host = {};
 };
 
 struct LiveHost {

@@ -23,6 +23,11 @@ namespace {
 // More lines would only push the first ones off the screen.
 constexpr size_t kMostFileLines = 20;
 
+// Whether the directory holds devices, and nothing else.
+bool IsOfDevices(const std::string& directory) {
+  return absl::StartsWith(directory + "/", "/dev/") && !absl::StartsWith(directory + "/", "/dev/shm/");
+}
+
 bool WritesFiles(const v1::TestPlan& plan) {
   return plan.read_percent() < kOnlyReads;
 }
@@ -95,11 +100,17 @@ std::vector<std::string> DirectoriesOfFiles(const v1::LogWorkload& workload) {
   std::set<std::string> seen;
   for (const std::string& file : UsedFiles(workload)) {
     std::string parent = DirectoryOfPath(file);
-    const bool of_devices = absl::StartsWith(parent + "/", "/dev/") && !absl::StartsWith(parent + "/", "/dev/shm/");
-    if (of_devices || !seen.insert(parent).second) continue;
+    if (IsOfDevices(parent) || !seen.insert(parent).second) continue;
     directories.push_back(std::move(parent));
   }
   return directories;
+}
+
+std::optional<std::string> DeviceOf(const v1::LogWorkload& workload) {
+  for (const std::string& file : UsedFiles(workload)) {
+    if (IsOfDevices(DirectoryOfPath(file))) return file;
+  }
+  return std::nullopt;
 }
 
 std::vector<AgentRoot> RootsOfFiles(const v1::LogWorkload& workload) {

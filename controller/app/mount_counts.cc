@@ -28,6 +28,11 @@ WriteCounters WritesOf(const v1::MountCounters& mount) {
   return {mount.disk().writes(), mount.disk().write_time_ms() + mount.disk().flush_time_ms()};
 }
 
+// Readings of a second each, of which the smallest number of NFS requests without an answer is taken for those that
+// were sent again, and get none. A write that hangs must not be among them before it is found to.
+constexpr size_t kUnansweredReadings = 30;
+static_assert(kUnansweredReadings > SlowdownRule::kBaselineSeconds + SilenceRule::kMoreSeconds);
+
 // File systems without storage of their own: what is written there is in no counter of a mount.
 constexpr std::array<std::string_view, 3> kNoStorage = {"tmpfs", "ramfs", "devtmpfs"};
 
@@ -39,7 +44,16 @@ void SilenceRule::Add(uint64_t writes, bool may_wait) {
 }
 
 MountCounts::MountCounts(std::vector<std::string> labels, std::vector<v1::MountCounters> first)
-    : labels_(std::move(labels)), last_(std::move(first)), silences_(last_.size()) {}
+    : labels_(std::move(labels)), last_(std::move(first)), hosts_(last_.size()) {
+  for (size_t host = 0; host < last_.size(); ++host) IsIdle(last_[host], hosts_[host]);
+}
+
+bool MountCounts::IsIdle(const v1::MountCounters& reading, PerHost& host) {
+  if (!reading.has_nfs_unanswered()) return reading.idle();
+  host.unanswered.push_back(reading.nfs_unanswered());
+  if (host.unanswered.size() > kUnansweredReadings) host.unanswered.pop_front();
+  return reading.nfs_unanswered() == *std::ranges::min_element(host.unanswered);
+}
 
 absl::StatusOr<ProtectedSecond> MountCounts::Add(std::vector<v1::MountCounters> readings) {
   ProtectedSecond second;
@@ -56,10 +70,12 @@ absl::StatusOr<ProtectedSecond> MountCounts::Add(std::vector<v1::MountCounters> 
     }
     const uint64_t writes = now.writes - before.writes;
     second.writes += writes;
-    // A flush of a second without writes belongs to none of those that are compared.
-    if (writes > 0) second.latency_sum_ns += static_cast<double>(now.time_ms - before.time_ms) * kNsPerMs;
-    SilenceRule& silence = silences_[host];
-    silence.Add(writes, !reading.idle());
+    PerHost& of_host = hosts_[host];
+    of_host.pending_ms += now.time_ms - before.time_ms;
+    // The flush of a write may end in a later second, in which no write does.
+    if (writes > 0) second.latency_sum_ns += static_cast<double>(std::exchange(of_host.pending_ms, 0)) * kNsPerMs;
+    SilenceRule& silence = of_host.silence;
+    silence.Add(writes, !IsIdle(reading, of_host));
     if (!silence.too_long()) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(labels_[host], ": no write to it has ended for ", silence.silent(),
@@ -71,6 +87,7 @@ absl::StatusOr<ProtectedSecond> MountCounts::Add(std::vector<v1::MountCounters> 
 }
 
 double MountCounts::ErrorNs() const {
+  // The sum of any seconds in a row is still the difference of two readings, each of a second with a write.
   // Writes, and what makes them stable.
   constexpr double kSums = 2;
   return kSums * static_cast<double>(last_.size()) * kNsPerMs;
@@ -93,10 +110,15 @@ std::string SharedWith(const v1::MountCounters& mount, const v1::DirectoryDescri
   if (directory.device() == 0) {
     return absl::StrCat("what is below ", directory.path(), " is not known (", directory.error(), ")");
   }
-  const auto is_ours = [&mount](const v1::BlockLayer& layer) { return layer.name() == mount.disk().device(); };
-  const bool same_device = mount.has_disk() && std::ranges::any_of(directory.block_layers(), is_ours);
-  if (directory.device() == mount.device() || same_device) {
+  const auto has_layer = [&directory](const std::string& device) {
+    return std::ranges::find(directory.block_layers(), device, &v1::BlockLayer::name) != directory.block_layers().end();
+  };
+  if (directory.device() == mount.device() || (mount.has_disk() && has_layer(mount.disk().device()))) {
     return absl::StrCat(directory.path(), " is on it (", NameOf(mount), ")");
+  }
+  // The flushes of a partition are counted with those of its disk.
+  if (!mount.partitioned_disk().empty() && has_layer(mount.partitioned_disk())) {
+    return absl::StrCat(directory.path(), " is on its disk (", mount.partitioned_disk(), ")");
   }
   if (!directory.remote().empty() || std::ranges::find(kNoStorage, directory.fs_type()) != kNoStorage.end()) return "";
   // A loop device writes to a file, which may be anywhere.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,9 @@ class MountCounts {
   // `labels` names the hosts, `first` is where their counters start.
   MountCounts(std::vector<std::string> labels, std::vector<v1::MountCounters> first);
 
-  // What was written since the readings before: a host each, in the order of the labels. A write counts with its flush,
-  // and one of NFS with its COMMIT. FAILED_PRECONDITION names the host whose counters show nothing any more: it has
+  // What was written since the readings before: a host each, in the order of the labels. The time of flushes, and of
+  // COMMIT on NFS, counts with the writes; that of a second in which no write of the host ended, with the next that
+  // does. FAILED_PRECONDITION names the host whose counters show nothing any more: it has
   // another file system there, or is silent for too long.
   absl::StatusOr<ProtectedSecond> Add(std::vector<v1::MountCounters> readings);
 
@@ -48,9 +50,20 @@ class MountCounts {
   std::string Where() const;
 
  private:
+  struct PerHost {
+    SilenceRule silence;
+    // Time of writes and flushes since the last second in which a write ended.
+    uint64_t pending_ms = 0;
+    // MountCounters.nfs_unanswered of the latest readings.
+    std::deque<uint64_t> unanswered;
+  };
+
+  // Whether nothing is in flight, as far as that is known; keeps the number of requests without an answer.
+  static bool IsIdle(const v1::MountCounters& reading, PerHost& host);
+
   const std::vector<std::string> labels_;
   std::vector<v1::MountCounters> last_;
-  std::vector<SilenceRule> silences_;
+  std::vector<PerHost> hosts_;
 };
 
 // What a mount is: the server's export, or the block device.

@@ -26,6 +26,8 @@ constexpr char kEndedAsking[] = "it ended while the agents were asked";
 struct GuardedPlace {
   AgentPlace place;
   std::vector<std::string> directories;
+  // A device to which one of them writes; nothing: none does.
+  std::optional<std::string> device;
 };
 
 // The hosts that `protect` names, each once, of all plans.
@@ -41,12 +43,13 @@ std::vector<GuardedPlace> PlacesOf(const std::vector<v1::TestPlan>& plans) {
       if (!host.empty() && !(named.ok() && place.address == named->front())) continue;
       const auto same = [&place](const GuardedPlace& known) { return known.place.address == place.address; };
       auto known = std::ranges::find_if(places, same);
-      if (known == places.end()) known = places.insert(known, GuardedPlace{{place.address, {}}, {}});
+      if (known == places.end()) known = places.insert(known, GuardedPlace{{place.address, {}}, {}, {}});
       std::ranges::copy_if(place.roots, std::back_inserter(known->place.roots), [&known](const AgentRoot& root) {
         return std::ranges::find(known->place.roots, root.path, &AgentRoot::path) == known->place.roots.end();
       });
       std::ranges::copy(UsesPaths(workloads[i]) ? DirectoriesOfFiles(workloads[i]) : DirsOf(workloads[i]),
                         std::back_inserter(known->directories));
+      if (UsesPaths(workloads[i]) && !known->device.has_value()) known->device = DeviceOf(workloads[i]);
     }
   }
   return places;
@@ -109,6 +112,12 @@ std::optional<Failure> MountProtection::Connect(LaunchedAgents& agents) {
   std::vector<AgentPlace> places;
   std::vector<std::vector<std::string>> directories;
   for (GuardedPlace& place : PlacesOf(options_.plans)) {
+    if (place.device.has_value()) {
+      return Failure{Exit::kWrong,
+                     {absl::StrCat(*place.device,
+                                   " is a device, of which it is not checked whether the mount is on it: protect the "
+                                   "queue manager itself (--protect QM), or measure files in a directory")}};
+    }
     places.push_back(std::move(place.place));
     directories.push_back(std::move(place.directories));
   }

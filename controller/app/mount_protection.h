@@ -14,7 +14,7 @@
 namespace plimsoll {
 
 // Asks agents for the mount's counters once a second, over connections of its own and without a session. Refuses a
-// mount to which the runs write themselves, because their writes are in its counters.
+// mount to which the runs write themselves, because their writes are in its counters, and runs on devices by name.
 class MountProtection final : public Protection {
  public:
   // Begins to ask.

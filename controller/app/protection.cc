@@ -1,6 +1,10 @@
 #include "controller/app/protection.h"
 
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -9,6 +13,7 @@
 #include "controller/app/watch_protection.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/report/watched.h"
+#include "controller/run/process.h"
 
 namespace plimsoll {
 namespace {
@@ -29,13 +34,18 @@ Protection::Protection(const v1::TestPlan& plan, const Clock& clock, Words words
       last_(clock.Now()) {}
 
 std::variant<Failure, std::unique_ptr<Protection>> Protection::Start(const Options& options) {
+  EventQueue own(*options.around.clock);
+  EventQueue& events = options.events != nullptr ? *options.events : own;
+  // Before the threads of the protection, which inherit the blocked signals.
+  std::optional<Interrupts> interrupts;
+  if (options.around.catches_signals) interrupts.emplace(events);
   std::unique_ptr<Protection> protection;
   if (ProtectsMount(options.plans.front())) {
     protection = std::make_unique<MountProtection>(options);
   } else {
     protection = std::make_unique<WatchProtection>(options);
   }
-  if (std::optional<Failure> failure = protection->AwaitBaseline()) return *std::move(failure);
+  if (std::optional<Failure> failure = protection->AwaitBaseline(events)) return *std::move(failure);
   return protection;
 }
 
@@ -47,9 +57,21 @@ void Protection::Begin(const std::string& where, double error_ns) {
 
 void Protection::Add(const ProtectedSecond& second, MonotonicNs now) {
   MutexLock lock(mutex_);
+  // A run may ask again only after what was wrong is over.
+  if (stop_.empty() && rule_.has_baseline()) stop_ = ReasonNow(now);
   rule_.Add(second);
   last_ = now;
+  began_ = true;
+  missing_host_.clear();
+  if (stop_.empty()) stop_ = ReasonNow(now);
   changed_.NotifyAll();
+}
+
+void Protection::Miss(const std::string& host, MonotonicNs now) {
+  MutexLock lock(mutex_);
+  if (!began_) last_ = now;
+  began_ = true;
+  missing_host_ = host;
 }
 
 void Protection::EndWith(Failure failure, const std::string& reason) {
@@ -59,11 +81,25 @@ void Protection::EndWith(Failure failure, const std::string& reason) {
   changed_.NotifyAll();
 }
 
-std::optional<Failure> Protection::AwaitBaseline() {
+bool Protection::IsBlind(MonotonicNs now) const {
+  return now - last_ > kGuardBlindNs;
+}
+
+std::string Protection::BlindText() const {
+  return absl::StrCat("nothing was seen of it ", missing_host_.empty() ? "" : absl::StrCat("on ", missing_host_, " "),
+                      "for more than ", FormatReadableDuration(kGuardBlindNs));
+}
+
+std::optional<Failure> Protection::AwaitBaseline(const EventQueue& events) {
+  // How often it looks for an interrupt.
+  constexpr int64_t kLookNs = 100 * kNsPerMs;
   MutexLock lock(mutex_);
-  while (!over_.has_value() && !rule_.has_baseline()) {
-    clock_.WaitUntil(mutex_, changed_, clock_.Now() + kNsPerSecond);
+  while (!over_.has_value() && !rule_.has_baseline() && events.interrupts() == 0) {
+    // Until the first second the agents are reached, which has limits of its own.
+    if (began_ && IsBlind(clock_.Now())) return Failure{Exit::kCannotRun, {context_ + BlindText()}};
+    clock_.WaitUntil(mutex_, changed_, clock_.Now() + kLookNs);
   }
+  if (events.interrupts() > 0) return Failure{Exit::kInconclusive, {"interrupted: nothing was measured"}};
   if (over_.has_value()) {
     Failure failure = *over_;
     for (std::string& line : failure.lines) line.insert(0, context_);
@@ -92,16 +128,17 @@ std::string Protection::Before() const {
 
 std::string Protection::MustStop(MonotonicNs now) const {
   MutexLock lock(mutex_);
+  return stop_.empty() ? ReasonNow(now) : stop_;
+}
+
+std::string Protection::ReasonNow(MonotonicNs now) const {
   if (rule_.slowed()) {
     return absl::StrCat(context_, words_.writes, " took ", Milliseconds(rule_.recent_ns()), " on average in ",
                         SlowdownRule::kRecentSeconds, " s, more than ", FormatTargetRate(factor_), " times the ",
                         Milliseconds(rule_.baseline_ns()), " of before the run");
   }
   if (over_.has_value()) return context_ + reason_;
-  if (now - last_ > kGuardBlindNs) {
-    return absl::StrCat(context_, "nothing was seen of it for more than ", FormatReadableDuration(kGuardBlindNs));
-  }
-  return "";
+  return IsBlind(now) ? context_ + BlindText() : "";
 }
 
 std::string Protection::BaselineText() const {
@@ -129,9 +166,13 @@ int RunProtected(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess
                                     .access = access,
                                     .around = around,
                                     .length_ns = WritingTimeOf(plan).ns + plan.settle_ns(),
-                                    .out = how.out.empty() ? "" : absl::StrCat(how.out, "-protected")});
+                                    .out = how.out.empty() ? "" : absl::StrCat(how.out, "-protected"),
+                                    .events = how.events});
   if (const Failure* const failure = std::get_if<Failure>(&started)) {
-    if (how.end != nullptr) how.end->errors = failure->lines;
+    if (how.end != nullptr) {
+      how.end->errors = failure->lines;
+      how.end->interrupted = failure->code == Exit::kInconclusive;
+    }
     return PrintFailure(console, *failure);
   }
   Protection& protection = *std::get<std::unique_ptr<Protection>>(started);

@@ -58,6 +58,10 @@ class WatchProtection::Seconds final : public LiveObserver {
     for (const LiveSecond& second : moment->view.seconds) {
       if (second.number <= last_second_) continue;
       last_second_ = second.number;
+      if (!second.missing_host.empty()) {
+        owner_.Miss(second.missing_host, moment->now);
+        continue;
+      }
       ProtectedSecond taken{second.cluster.writes, second.cluster.avg_ns * static_cast<double>(second.cluster.writes)};
       // Beside what other hosts write, too: a log that hangs must not hide behind them.
       if (second.idle_waiting_ns > 0) {

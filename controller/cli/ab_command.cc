@@ -152,6 +152,14 @@ class Ab {
     return false;
   }
 
+  // Whether what is protected allows it: it may have become slower since the side before, when no run looked at it.
+  bool MayMeasure(size_t side, size_t round) {
+    const std::string why = protection_ == nullptr ? "" : protection_->MustStop(around_.clock->Now());
+    if (why.empty()) return true;
+    CutShort(absl::StrCat("The rounds ended before ", Where(side, round), ": ", why, "."));
+    return false;
+  }
+
   // Takes a round whose sides were both measured whole.
   void AddRound(size_t round, AbRound measured, std::vector<RunInput> runs) {
     for (size_t side = 0; side < 2; ++side) inputs_[side].runs.push_back(std::move(runs[side]));
@@ -251,6 +259,7 @@ class Ab {
       const size_t number = std::min(side, runs.size() - 1);
       TurnRun& run = *runs[number];
       if (!RunBetween(side, round, events, [&] { return events.interrupts() > 0 || AnyOver(runs); })) return false;
+      if (!MayMeasure(side, round)) return false;
       if (!AwaitTurn(runs, number, events)) return false;
       run.Grant();
       if (!AwaitTurn(runs, number, events)) return false;
@@ -342,6 +351,7 @@ class Ab {
         CutShort(absl::StrCat("Interrupted before ", where, "."));
         return;
       }
+      if (!MayMeasure(side, round)) return;
       PlanRun how;
       how.out = (std::filesystem::path(path_) / name).string();
       how.quiet = flags_.quiet;

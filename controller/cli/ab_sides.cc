@@ -44,6 +44,17 @@ struct Vary {
   std::vector<std::string> values;
 };
 
+// The path without "." and "..", and without a slash at its end.
+std::string NormalPath(const std::string& path) {
+  const std::string normal = std::filesystem::path(path).lexically_normal().string();
+  return normal.size() > 1 ? std::string(absl::StripSuffix(normal, "/")) : normal;
+}
+
+// Whether one normal path is the other, or is below it.
+bool HoldsPath(const std::string& directory, const std::string& path) {
+  return path == directory || directory == "/" || absl::StartsWith(path, directory + "/");
+}
+
 absl::StatusOr<Vary> ParseVary(const std::string& text) {
   const auto wrong = [&text](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat("--vary ", Quoted(text), ": ", what));
@@ -56,11 +67,7 @@ absl::StatusOr<Vary> ParseVary(const std::string& text) {
     return wrong("expected an option of a plan and its two values, such as dir=/san,/nfs or sync=dsync,none");
   }
   if (vary.values[0] == vary.values[1]) return wrong("both values are the same");
-  const auto path_of = [](const std::string& value) {
-    const std::string path = std::filesystem::path(value).lexically_normal().string();
-    return path.size() > 1 ? std::string(absl::StripSuffix(path, "/")) : path;
-  };
-  if (vary.values[0].find('/') != std::string::npos && path_of(vary.values[0]) == path_of(vary.values[1])) {
+  if (vary.values[0].find('/') != std::string::npos && NormalPath(vary.values[0]) == NormalPath(vary.values[1])) {
     return wrong("both values name the same directory");
   }
   vary.field = FindPlanOption(vary.option);
@@ -144,9 +151,17 @@ absl::Status LoadControlled(const AbFlags& flags, std::vector<AbSide>& sides) {
   }
   sides[1].plan = *std::move(control);
   for (int host = 0; host < std::max(1, sides[0].plan.hosts_size()); ++host) {
-    if (EffectiveWorkload(sides[0].plan, host).dir() != EffectiveWorkload(sides[1].plan, host).dir()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--control: ", flags.control, " is the directory under test: name one on other storage"));
+    const std::string other = NormalPath(EffectiveWorkload(sides[1].plan, host).dir());
+    for (const std::string& dir : DirsOf(EffectiveWorkload(sides[0].plan, host))) {
+      const std::string under_test = NormalPath(dir);
+      if (!HoldsPath(under_test, other) && !HoldsPath(other, under_test)) continue;
+      const std::string relation = under_test == other ? "is the directory under test"
+                                   : HoldsPath(under_test, other)
+                                       ? absl::StrCat("is below the directory under test, ", dir)
+                                       : absl::StrCat("holds the directory under test, ", dir);
+      return absl::InvalidArgumentError(
+          absl::StrCat("--control: ", flags.control, " ", relation, ": name one on other storage"));
+    }
   }
   return absl::OkStatus();
 }

@@ -163,13 +163,28 @@ v1::ControlComparison CompareControl(const std::vector<SideInput>& sides) {
   return control;
 }
 
+namespace {
+
+// Whether both directories are on one file system of a host: the same mount, or another one of the same device or
+// export.
+bool OnOneFileSystem(const v1::MountReport& first, const v1::MountReport& second) {
+  if (first.mount_point().empty() || second.mount_point().empty()) return false;
+  if (first.mount_point() == second.mount_point()) return true;
+  if (!first.remote().empty() || !second.remote().empty()) return first.remote() == second.remote();
+  return first.fs_source().starts_with("/dev/") && first.fs_source() == second.fs_source();
+}
+
+}  // namespace
+
 std::string ControlDoubt(const std::vector<SideInput>& sides) {
   std::vector<std::string> same;
   for (const v1::HostReport& first : sides[0].runs.front().report.hosts()) {
     const auto& hosts = sides[1].runs.front().report.hosts();
     const auto second = std::ranges::find(hosts, first.label(), &v1::HostReport::label);
-    if (second == hosts.end() || first.mount().mount_point().empty()) continue;
-    if (first.mount().mount_point() == second->mount().mount_point()) same.push_back(first.label());
+    if (second == hosts.end()) continue;
+    const std::vector<v1::MountReport> mounts = MountsOf(first);
+    const auto shared = [&second](const v1::MountReport& mount) { return OnOneFileSystem(mount, second->mount()); };
+    if (std::ranges::any_of(mounts, shared)) same.push_back(first.label());
   }
   if (same.empty()) return "";
   return absl::StrCat("On ", JoinNames(same), " both directories are on one file system: ", SideLabel(sides, 1),

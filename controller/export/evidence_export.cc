@@ -18,6 +18,7 @@
 #include "common/units.h"
 #include "controller/export/evidence_rows.h"
 #include "controller/export/formats.h"
+#include "controller/export/shown_commands.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -288,7 +289,7 @@ std::string HeadOf(const RunIndex& index, const WriteFilter& filter, size_t slow
   head.Add("verdict", OutcomeText(report.verdict()));
   head.Add("controller", run.controller().has_program_sha256() ? ProgramText(run.controller(), run.version())
                                                                : absl::StrCat("plimsoll ", run.version()));
-  head.Add("command", run.controller().command());
+  head.Add("command", WithoutArgumentsOfCommands(run.controller().command()));
   head.Add("utc", run.controller().has_time()
                       ? UtcErrorText(run.controller())
                       : "how far UTC times are off is not known. Measured latencies do not depend on it.");
@@ -307,7 +308,7 @@ std::string HeadOf(const RunIndex& index, const WriteFilter& filter, size_t slow
                                                      " have no trace: of these, the slowest of each interval and the "
                                                      "ten slowest of each queue manager and step")));
   JsonWriter plan(/*compact=*/true);
-  WriteJson(report.plan(), plan);
+  WriteJson(WithoutArgumentsOfCommands(report.plan()), plan);
   head.Add("plan", plan.Take());
   return head.text();
 }

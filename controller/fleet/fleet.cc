@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/kernel_clock.h"
 #include "common/text.h"
@@ -57,15 +56,6 @@ std::string PlainName(const std::string& name) {
   return plain;
 }
 
-// Whether nothing but this kernel is certain to lie on the way to the agent: it is a child, or was reached without a
-// launcher over a Unix socket or the loopback interface.
-bool IsReachedLocally(const Host& host) {
-  if (host.launch == v1::AGENT_LAUNCH_CHILD) return true;
-  return host.launch == v1::AGENT_LAUNCH_UNSPECIFIED &&
-         (absl::StartsWith(host.address, "unix:") || absl::StartsWith(host.address, "127.") ||
-          absl::StartsWith(host.address, "localhost:") || absl::StartsWith(host.address, "[::1]:"));
-}
-
 }  // namespace
 
 std::string Host::WriterName(uint32_t qm) const {
@@ -114,7 +104,8 @@ bool Fleet::Absorb(Event& event) {
     of.described = true;
     // Known before its first probe, or not at all.
     if (of.clock.empty()) {
-      of.same_clock = of.description.ok() && IsReachedLocally(of) &&
+      // Cloned machines have one boot id, and a loopback or Unix socket may lead to another machine through a tunnel.
+      of.same_clock = of.description.ok() && of.launch == v1::AGENT_LAUNCH_CHILD &&
                       KernelClock{of.description->boot_id(), of.description->time_namespace()}.IsThatOf(own_clock_);
       if (of.same_clock) of.clock.AssumeSame();
     }

@@ -137,7 +137,11 @@ class Ab(harness.PlimsollTest):
         self.assertEqual(json.loads(again.out), comparison)
 
     def test_a_control_has_a_directory_of_its_own(self):
+        (self.dir / "a" / "b").mkdir()
         for directory, pattern in ((self.dir / "a", r"--control: \S+/a is the directory under test: name one on other storage"),
+                                   (f"{self.dir}/./a/", r"--control: \S+/a/ is the directory under test: name one"),
+                                   (self.dir / "a" / "b", r"--control: \S+/a/b is below the directory under test, \S+/a: name one"),
+                                   (self.dir, r"--control: \S+ holds the directory under test, \S+/a: name one"),
                                    (self.dir / "none", r"--control: \S+/none does not exist; create it or pass another --control")):
             self.assertRegex(self.ab("--dir", self.dir / "a", "--control", directory, vary="none", code=2).err, pattern)
 

@@ -27,8 +27,10 @@ class Clock(harness.PlimsollTest):
         self.assertLess(abs(near["offset_ns"]), 1_000_000_000)
         self.assertLess(abs(far["offset_ns"] - AHEAD_S * 1_000_000_000), 1_000_000_000)
         self.assertEqual((near["steps"], far["steps"]), ([], []))
-        # One reads this machine's clock, as the controller does; the other is in a time namespace of its own.
-        self.assertEqual((near["offset_ns"], near["error_ns"]), (0, 0))
+        # One reads this machine's clock, as the controller does, but nothing proves that; the other is in a time
+        # namespace of its own.
+        self.assertGreater(near["error_ns"], 0)
+        self.assertLessEqual(abs(near["offset_ns"]), near["error_ns"])
         self.assertGreater(far["error_ns"], 0)
         for step in report["steps"]:
             self.assertLess(step["start_skew"]["skew_ns"], SKEW_LIMIT_NS)
@@ -41,6 +43,10 @@ class Clock(harness.PlimsollTest):
             for series in step["series"]:
                 self.assertEqual(series["second"][:2], [0, 1])
                 self.assertTrue(all(writes > 0 for writes in series["writes"][:2]), series)
+
+    def test_an_agent_that_the_controller_starts_has_its_clock(self):
+        (child,) = (host["clock"] for host in self.run_plan().report["hosts"])
+        self.assertEqual((child["offset_ns"], child["error_ns"]), (0, 0))
 
     def test_hosts_shows_the_offset(self):
         lines = self.plimsoll("hosts", "--hosts", self.hosts).out

@@ -231,6 +231,8 @@ class ProtectedMount(harness.PlimsollTest):
             self.assertRegex(run.err, pattern)
             self.assertFalse(run.results.exists())
         self.assert_nothing_left()
+        refused = self.plimsoll("run", "--files", "/dev/plimsoll-none", "--overwrite", "--protect", f"mount={self.mount}", code=2)
+        self.assertIn("/dev/plimsoll-none is a device, of which it is not checked whether the mount is on it", refused.err)
 
     def test_one_guard_watches_both_sides_of_ab(self):
         self.start_writer()

@@ -11,6 +11,7 @@
 #include "agent/host/mount_counters.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
+#include "tests/unit/agent/host_test_util.h"
 
 namespace plimsoll {
 namespace {
@@ -66,6 +67,27 @@ TEST_F(MountCounters, OfNfsAreThoseOfTheUppermostMount) {
   EXPECT_EQ(nfs.nfs().write().execute_ms(), 360U);
   EXPECT_EQ(nfs.nfs().commit().execute_ms(), 57U);
   EXPECT_TRUE(nfs.idle());
+  EXPECT_TRUE(nfs.has_nfs_unanswered());
+  EXPECT_EQ(nfs.nfs_unanswered(), 0U);
+}
+
+TEST_F(MountCounters, OfAPartitionAreItsOwnWithTheFlushesOfItsDisk) {
+  const std::string partition = directory_.path() + "/vda/vda1";
+  std::filesystem::create_directory(partition);
+  tests::WriteText(partition + "/partition", "1\n");
+  tests::WriteText(directory_.path() + "/vda/dev", "254:0\n");
+  std::filesystem::create_directory_symlink("vda/vda1", directory_.path() + "/254:1");
+  MountTexts texts = kTexts;
+  texts.mountinfo = "27 1 254:1 / / rw - ext4 /dev/vda1 rw\n";
+  texts.diskstats += " 254       1 vda1 10 0 20 3 40 4 640 55 0 60 70 0 0 0 0 0 0\n";
+  const v1::MountCounters root = Of("/", texts);
+  EXPECT_EQ(root.disk().device(), "vda1");
+  EXPECT_EQ(root.disk().writes(), 40U);
+  EXPECT_EQ(root.disk().flushes(), 800U);
+  EXPECT_EQ(root.disk().flush_time_ms(), 90U);
+  EXPECT_EQ(root.partitioned_disk(), "vda");
+  EXPECT_TRUE(root.idle()) << "the disk's other requests are not the mount's";
+  EXPECT_EQ(Of("/").partitioned_disk(), "");
 }
 
 TEST_F(MountCounters, WithoutThemTheErrorSaysWhatIsThere) {
@@ -81,17 +103,17 @@ TEST_F(MountCounters, WithoutThemTheErrorSaysWhatIsThere) {
   EXPECT_THAT(Of("/mnt", {}).error(), HasSubstr("nothing is mounted on /mnt: name a mount point"));
 }
 
-TEST(IsNfsMountIdle, OnlyWhereEveryConnectionIsKnownToHaveItsAnswers) {
+TEST(ParseNfsUnanswered, AddsUpTheConnectionsWhereEachIsUnderstood) {
   const std::string mount = "device filer:/mq mounted on /mnt/a with fstype nfs4 statvers=1.1\n";
   const std::string answered = "\txprt:\ttcp 809 0 2 0 12 1000 1000 1 5000 0 2 10 20\n";
-  const std::string waits = "\txprt:\trdma 0 0 2 0 12 1000 999 1 5000 0 2 10 20\n";
-  EXPECT_TRUE(IsNfsMountIdle(mount + answered, "/mnt/a"));
-  EXPECT_TRUE(IsNfsMountIdle(mount + answered + answered, "/mnt/a"));
-  EXPECT_FALSE(IsNfsMountIdle(mount + answered + waits, "/mnt/a"));
-  EXPECT_FALSE(IsNfsMountIdle(mount + waits + answered, "/mnt/a"));
-  EXPECT_FALSE(IsNfsMountIdle(mount, "/mnt/a"));
-  EXPECT_FALSE(IsNfsMountIdle(mount + "\txprt:\tudp 809 0 2 2\n", "/mnt/a"));
-  EXPECT_FALSE(IsNfsMountIdle(mount + answered, "/mnt/b"));
+  const std::string waits = "\txprt:\trdma 0 0 2 0 12 1000 998 1 5000 0 2 10 20\n";
+  EXPECT_EQ(ParseNfsUnanswered(mount + answered, "/mnt/a"), 0U);
+  EXPECT_EQ(ParseNfsUnanswered(mount + answered + answered, "/mnt/a"), 0U);
+  EXPECT_EQ(ParseNfsUnanswered(mount + answered + waits, "/mnt/a"), 2U);
+  EXPECT_EQ(ParseNfsUnanswered(mount + waits + waits, "/mnt/a"), 4U);
+  EXPECT_EQ(ParseNfsUnanswered(mount, "/mnt/a"), std::nullopt);
+  EXPECT_EQ(ParseNfsUnanswered(mount + "\txprt:\tudp 809 0 2 2\n" + answered, "/mnt/a"), std::nullopt);
+  EXPECT_EQ(ParseNfsUnanswered(mount + answered, "/mnt/b"), std::nullopt);
 }
 
 TEST(ReadMountCounters, ReadsThisMachine) {

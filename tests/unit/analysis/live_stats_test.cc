@@ -141,6 +141,8 @@ TEST(LiveStats, ASilentHostKeepsNobodyElsesFiguresBack) {
   EXPECT_TRUE(shown.hosts[0].has_figures);
   EXPECT_FALSE(shown.hosts[1].has_figures);
   EXPECT_EQ(shown.seconds.back().worst_host, "alpha");
+  EXPECT_EQ(shown.seconds[0].missing_host, "");
+  EXPECT_EQ(shown.seconds.back().missing_host, "beta");
 }
 
 TEST(LiveStats, AWriteThatHangsGrowsOlder) {

@@ -99,6 +99,23 @@ TEST(Control, OnTheSameFileSystemItControlsNothing) {
             "other storage.");
 }
 
+TEST(Control, AnotherMountOfTheSameDeviceOrExportIsTheSameFileSystem) {
+  const auto doubt = [](const std::string& first, const std::string& second, bool remote) {
+    const auto on = [remote](const std::string& mount_point, const std::string& source) {
+      v1::Report report = RunOf(0, {{1, 2}}, mount_point);
+      report.mutable_hosts(0)->mutable_mount()->set_fs_source(source);
+      if (remote) report.mutable_hosts(0)->mutable_mount()->set_remote(source);
+      return report;
+    };
+    return ControlDoubt(SidesOf({on("/mnt/mq", first)}, {on("/mnt/other", second)}));
+  };
+  EXPECT_THAT(doubt("/dev/sda1", "/dev/sda1", false), HasSubstr("On node1 both directories are on one file system"));
+  EXPECT_THAT(doubt("filer:/mq", "filer:/mq", true), HasSubstr("On node1 both directories are on one file system"));
+  EXPECT_EQ(doubt("/dev/sda1", "/dev/sda2", false), "");
+  EXPECT_EQ(doubt("filer:/mq", "filer:/other", true), "");
+  EXPECT_EQ(doubt("tmpfs", "tmpfs", false), "") << "two of them";
+}
+
 TEST(Control, IsPartOfAComparisonThatAsksForIt) {
   std::vector<SideInput> sides = {Side({Simulated(2, 1)}), Side({Simulated(1, 2)})};
   EXPECT_FALSE(Compared(sides).has_control());

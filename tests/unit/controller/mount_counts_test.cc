@@ -53,11 +53,55 @@ TEST(MountCounts, ASecondIsWhatAllHostsWroteInItWithFlushesAndCommits) {
   EXPECT_EQ(counts.ErrorNs(), 4.0 * kNsPerMs);
 }
 
-TEST(MountCounts, ASecondWithoutAWriteSaysNothing) {
-  MountCounts counts({"a"}, {Disk(100, 200)});
-  const ProtectedSecond second = Taken(counts, {Disk(100, 200, 5)});
-  EXPECT_EQ(second.writes, 0U);
-  EXPECT_EQ(second.latency_sum_ns, 0);
+TEST(MountCounts, TheTimeOfASecondWithoutAWriteCountsWithTheNextWrite) {
+  MountCounts counts({"a", "b"}, {Disk(100, 200), Disk(0, 0)});
+  const ProtectedSecond second = Taken(counts, {Disk(100, 200, 5), Disk(3, 4, 5)});
+  EXPECT_EQ(second.writes, 3U);
+  EXPECT_EQ(second.latency_sum_ns, 9.0 * kNsPerMs) << "of b alone";
+  const ProtectedSecond next = Taken(counts, {Disk(101, 201, 5), Disk(3, 4, 5)});
+  EXPECT_EQ(next.writes, 1U);
+  EXPECT_EQ(next.latency_sum_ns, 6.0 * kNsPerMs);
+  EXPECT_EQ(Taken(counts, {Disk(102, 202, 5), Disk(3, 4, 5)}).latency_sum_ns, 1.0 * kNsPerMs) << "once";
+}
+
+TEST(MountCounts, AFlushThatEndsInALaterSecondThanItsWriteIsSlowed) {
+  MountCounts counts({"a"}, {Disk(0, 0, 0)});
+  SlowdownRule rule(2, counts.ErrorNs());
+  uint64_t writes = 0;
+  uint64_t flush_ms = 0;
+  // A write of 1 ms and its flush of 9 ms, in each second.
+  for (uint32_t i = 0; i < SlowdownRule::kBaselineSeconds; ++i) {
+    ++writes;
+    flush_ms += 9;
+    rule.Add(Taken(counts, {Disk(writes, writes, flush_ms)}));
+  }
+  ASSERT_TRUE(rule.can_compare());
+  // Flushes of 1 s: each ends in a second in which no write does.
+  for (uint32_t i = 0; i < 6; ++i) {
+    ++writes;
+    rule.Add(Taken(counts, {Disk(writes, writes, flush_ms)}));
+    flush_ms += 1'000;
+    rule.Add(Taken(counts, {Disk(writes, writes, flush_ms)}));
+  }
+  EXPECT_TRUE(rule.slowed());
+}
+
+TEST(MountCounts, RequestsThatWereSentAgainMakeAnNfsMountBusyForHalfAMinuteOnly) {
+  const auto reading = [](uint64_t writes, uint64_t unanswered) {
+    v1::MountCounters mount = Nfs(writes, writes, 0);
+    mount.set_nfs_unanswered(unanswered);
+    return mount;
+  };
+  MountCounts counts({"a"}, {reading(0, 3)});
+  uint64_t writes = 0;
+  for (int i = 0; i < 10; ++i) Taken(counts, {reading(++writes, 3)});
+  // Three were sent again before: nothing is in flight.
+  for (int i = 0; i < 20; ++i) Taken(counts, {reading(writes, 3)});
+  for (int i = 0; i < 30; ++i) Taken(counts, {reading(++writes, 4)});
+  for (int i = 0; i < 20; ++i) Taken(counts, {reading(writes, 4)});
+  // One more, which hangs.
+  for (int i = 0; i < 4; ++i) Taken(counts, {reading(writes, 5)});
+  EXPECT_THAT(std::string(counts.Add({reading(writes, 5)}).status().message()), HasSubstr("for 5 s"));
 }
 
 TEST(MountCounts, AnotherFileSystemOrNoneIsReported) {
@@ -181,6 +225,14 @@ TEST_F(Shared, ADirectoryOfTheMountOrOnItsDeviceIsNot) {
   nfs.set_device(41);
   EXPECT_EQ(SharedWith(Nfs(1, 1, 1), nfs), "/mnt/mq is on it (filer:/mq)");
   EXPECT_EQ(SharedWith(Disk(1, 1), nfs), "");
+}
+
+TEST_F(Shared, ADirectoryOnTheDiskOfAPartitionIsOnIt) {
+  v1::MountCounters mount = Disk(1, 1);
+  mount.mutable_disk()->set_device("sdb2");
+  EXPECT_EQ(SharedWith(mount, directory_), "");
+  mount.set_partitioned_disk("sdb");
+  EXPECT_EQ(SharedWith(mount, directory_), "/data is on its disk (sdb)");
 }
 
 TEST_F(Shared, StorageThatIsNotKnownMayBeTheMount) {

@@ -123,6 +123,13 @@ class ToldProtection final : public Protection {
     }
     return MustStop(still_.now_);
   }
+  // So many seconds in which a host is missing.
+  void Miss(int seconds, const std::string& host) {
+    for (int i = 0; i < seconds; ++i) {
+      still_.now_ = still_.now_ + kNsPerSecond;
+      Protection::Miss(host, still_.now_);
+    }
+  }
   void Lose(const std::string& why) { EndWith({Exit::kCannotRun, {why}}, why); }
 
  private:
@@ -155,6 +162,31 @@ TEST(Protection, EndsTheRunWhenItSeesNothingForMoreThanFiveSeconds) {
             "--protect mount=/mnt/mq: nothing was seen of it for more than 5s");
   protection.Lose("node1: nothing is mounted on /mnt/mq");
   EXPECT_EQ(protection.MustStop(clock.now_), "--protect mount=/mnt/mq: node1: nothing is mounted on /mnt/mq");
+}
+
+TEST(Protection, SecondsWithoutAHostAreNotSeen) {
+  StillClock clock;
+  ToldProtection protection(clock);
+  EXPECT_EQ(protection.Seconds(10, 1.0 * kNsPerMs), "");
+  protection.Miss(5, "node2");
+  EXPECT_EQ(protection.MustStop(clock.now_), "");
+  protection.Miss(1, "node2");
+  EXPECT_EQ(protection.MustStop(clock.now_),
+            "--protect mount=/mnt/mq: nothing was seen of it on node2 for more than 5s");
+}
+
+TEST(Protection, WhatEndsARunIsKeptForOneThatAsksLater) {
+  StillClock clock;
+  ToldProtection slowed(clock);
+  EXPECT_EQ(slowed.Seconds(10, 1.0 * kNsPerMs), "");
+  const std::string why = slowed.Seconds(5, 2.1 * kNsPerMs);
+  EXPECT_THAT(why, HasSubstr("took 2.100 ms on average in 5 s"));
+  EXPECT_EQ(slowed.Seconds(60, 1.0 * kNsPerMs), why);
+
+  ToldProtection unseen(clock);
+  EXPECT_EQ(unseen.Seconds(10, 1.0 * kNsPerMs), "");
+  clock.now_ = clock.now_ + 6 * kNsPerSecond;
+  EXPECT_THAT(unseen.Seconds(10, 1.0 * kNsPerMs), HasSubstr("nothing was seen of it for more than 5s"));
 }
 
 TEST(ProtectedOf, TakesQueueManagersLogDirectoriesAndMounts) {

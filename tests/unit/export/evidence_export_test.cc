@@ -288,5 +288,27 @@ TEST_F(EvidenceExportTest, TheHeadHasTheRunItsProgramsAndItsPlanAndNoLineOfAnybo
   EXPECT_EQ(rows_.size(), 2U);
 }
 
+TEST_F(EvidenceExportTest, OfCommandsThatTheControllerRunsItHasTheProgramsOnly) {
+  std::vector<v1::JournalRecord> records = TracedRecords(OneStall());
+  v1::RunBegin& begin = *records.front().mutable_run_begin();
+  begin.mutable_controller()->set_command(
+      "plimsoll run plan.yaml --launch 'podman exec -e PASS=secret -i {host}' --agent-option=--tls-key=/secret "
+      "--agent-option=--allow-kept '--ssh-command=ssh -i /secret' --between './flush.sh' '--do' 'cut=virsh secret' "
+      "--dir '/mnt/it'\\''s' --between 'curl -u me:secret\u2026");
+  for (const char* word : {"curl", "-u", "secret"}) {
+    v1::Disturbance& disturbance = begin.mutable_plan()->disturb().empty() ? *begin.mutable_plan()->add_disturb()
+                                                                           : *begin.mutable_plan()->mutable_disturb(0);
+    disturbance.add_do_(word);
+    disturbance.add_undo(word);
+  }
+  Export(std::move(records), 1);
+  EXPECT_THAT(
+      head_, Contains("# command: plimsoll run plan.yaml --launch 'podman \u2026' '--agent-option=--tls-key=\u2026' "
+                      "--agent-option=--allow-kept '--ssh-command=ssh \u2026' --between './flush.sh' '--do' 'cut=virsh "
+                      "\u2026' --dir '/mnt/it'\\''s' --between 'curl \u2026'"));
+  EXPECT_THAT(head_, Not(Contains(HasSubstr("secret"))));
+  EXPECT_THAT(head_, Contains(AllOf(StartsWith("# plan: {"), HasSubstr("\"curl\""), HasSubstr("\u2026"))));
+}
+
 }  // namespace
 }  // namespace plimsoll
