@@ -37,8 +37,10 @@ absl::Status FileExtentReader::Open(uint32_t extent) {
   absl::StatusOr<UniqueFd> fd = directory_.OpenFile(ExtentName(qm_, file_prefix_, extent), O_RDONLY | O_DIRECT);
   if (absl::IsInvalidArgument(fd.status())) return OpenPlain();
   PLIMSOLL_RETURN_IF_ERROR(fd.status());
-  if (ops_.DirectAlignBytes(fd->get()) > kAlignBytes) return OpenPlain();
+  if (ops_.DirectAlignBytes(fd->get()) > kAlignBytes || ops_.IgnoresDirect(fd->get())) return OpenPlain();
   fd_ = *std::move(fd);
+  // Where the flag does nothing and nothing reports that, what is cached must not be read.
+  DropCache();
   opened_ = true;
   return absl::OkStatus();
 }
@@ -46,10 +48,13 @@ absl::Status FileExtentReader::Open(uint32_t extent) {
 absl::Status FileExtentReader::OpenPlain() {
   direct_ = false;
   PLIMSOLL_ASSIGN_OR_RETURN(fd_, directory_.OpenFile(ExtentName(qm_, file_prefix_, extent_), O_RDONLY));
-  const bool dropped = posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED) == 0 && !keeps_dirty_;
-  dropped_ = dropped_ && dropped;
+  dropped_ = DropCache() && dropped_ && !keeps_dirty_;
   opened_ = true;
   return absl::OkStatus();
+}
+
+bool FileExtentReader::DropCache() {
+  return posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED) == 0;
 }
 
 absl::StatusOr<std::span<const std::byte>> FileExtentReader::Read(uint64_t offset_bytes, uint64_t size_bytes) {

@@ -16,8 +16,8 @@
 
 namespace plimsoll {
 
-// The extents of one writer, each opened anew by its name, for reading alone: with O_DIRECT, or where the file system
-// takes none, with POSIX_FADV_DONTNEED before the first read. Not thread-safe.
+// The extents of one writer, each opened anew by its name, for reading alone: with O_DIRECT where the file system has
+// direct I/O, and always with POSIX_FADV_DONTNEED before the first read. Not thread-safe.
 class FileExtentReader final : public ExtentReader {
  public:
   // `keeps_dirty`: writes may still be in the page cache alone, and stay there whatever is asked of the kernel.
@@ -41,6 +41,8 @@ class FileExtentReader final : public ExtentReader {
   };
 
   absl::Status OpenPlain();
+  // Asks the kernel to drop what it has cached of the extent; false where it refuses.
+  bool DropCache();
 
   const RunDirectory& directory_;
   FileOps& ops_;

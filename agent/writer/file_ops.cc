@@ -38,6 +38,12 @@ uint32_t DescriptorOps::DirectAlignBytes(int fd) {
   return known ? static_cast<uint32_t>(block_bytes) : 0;
 }
 
+bool DescriptorOps::IgnoresDirect(int fd) {
+  struct statx facts{};
+  return statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) == 0 && (facts.stx_mask & STATX_DIOALIGN) != 0 &&
+         facts.stx_dio_offset_align == 0;
+}
+
 namespace {
 
 class SystemFileOps final : public DescriptorOps {

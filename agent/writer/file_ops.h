@@ -31,6 +31,9 @@ class FileOps {
   virtual int SetFlags(int fd, int flags) = 0;
   // Alignment of offsets that O_DIRECT requires, as statx reports it; 0: not reported.
   virtual uint32_t DirectAlignBytes(int fd) = 0;
+  // Whether statx reports that there is no direct I/O on the file: its open may accept O_DIRECT all the same, and its
+  // reads and writes go through the page cache.
+  virtual bool IgnoresDirect(int /*fd*/) { return false; }
   // Size and free space of the file system; total_bytes is 0 where it does not report it.
   virtual absl::StatusOr<Space> MeasureSpace() = 0;
   // Removes the files that Create made and that would otherwise stay; returns their number. For work that ends before
@@ -49,6 +52,7 @@ class DescriptorOps : public FileOps {
   int SetFlags(int fd, int flags) final;
   // Returns a device's logical block size if the kernel does not report the alignment.
   uint32_t DirectAlignBytes(int fd) final;
+  bool IgnoresDirect(int fd) final;
 };
 
 // Extents, which are made through `directory`. It must outlive the result.

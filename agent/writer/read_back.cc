@@ -1,7 +1,9 @@
 #include "agent/writer/read_back.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <list>
 #include <new>
 #include <optional>
 #include <utility>
@@ -49,11 +51,28 @@ class LogCheck {
         layout_(log.LayoutOf(run_)),
         extents_(extents),
         before_read_(before_read),
-        before_(log, log.runs.size() - 1) {}
+        before_(log, log.runs.size() - 1) {
+    if (!run_.open_write) return;
+    const uint64_t sequence = log_.LastWriteTo(run_, run_.acknowledged % layout_.blocks_per_lap());
+    if (sequence == 0) return;
+    either_.emplace_back(log_, run_, sequence);
+    either_.emplace_back(log_, run_, run_.acknowledged + 1);
+  }
 
   absl::StatusOr<v1::WriterReadBack> Run();
 
  private:
+  // A block of the run, made again.
+  struct Made {
+    Made(const WrittenLog& log, const WrittenRun& run, uint64_t sequence)
+        : source(log.identity, std::array{run.block_bytes}) {
+      source.StartEpoch(run.epoch, run.block_bytes, log.LayoutOf(run).blocks_per_lap());
+      bytes = source.Repeat(sequence);
+    }
+
+    BlockSource source;
+    const std::byte* bytes = nullptr;
+  };
   // The block that is being checked.
   struct Block {
     uint64_t place = 0;
@@ -88,6 +107,8 @@ class LogCheck {
   void TakeUnwritten(uint64_t within, std::span<const std::byte> bytes, Block& block);
   void End(const Block& block);
 
+  // Whether each byte is that of the last acknowledged write to the open write's block, or that of the open write.
+  bool IsOfEither(uint64_t within, std::span<const std::byte> bytes) const;
   HeldPage HeldBy(std::span<const std::byte> page, uint64_t number, const Block& block);
   // Whether all bytes of these that are known are what was there before the step.
   bool IsBefore(uint64_t within, std::span<const std::byte> bytes, const BlockPlace& at);
@@ -106,6 +127,8 @@ class LogCheck {
   ExtentReader& extents_;
   const std::function<absl::Status(uint32_t)>& before_read_;
   LogContents before_;
+  // The last acknowledged write to the block of the open write, and the open write; empty where either is missing.
+  std::list<Made> either_;
   v1::WriterReadBack result_;
 };
 
@@ -195,8 +218,8 @@ void LogCheck::Take(uint64_t within, std::span<const std::byte> bytes, Block& bl
 
 void LogCheck::TakePage(uint64_t page, std::span<const std::byte> bytes, Block& block) {
   const HeldPage held = HeldBy(bytes, page, block);
-  if (block.is_open) {
-    // The write that failed can have left everything but this.
+  if (block.is_open && either_.empty()) {
+    // Over what the step did not write, the write that failed can have left everything but this.
     const bool impossible = held.kind == Kind::kForeign || (held.kind == Kind::kWhole && NeverWritten(held.stamp));
     if (impossible && !block.wrong) {
       block.wrong = held;
@@ -204,13 +227,15 @@ void LogCheck::TakePage(uint64_t page, std::span<const std::byte> bytes, Block& 
     }
     return;
   }
+  const bool as_it_should =
+      held.kind == Kind::kExpected || (block.is_open && IsOfEither(page * kStampedPageBytes, bytes));
   if (block.pages++ == 0) block.first = held;
-  if (held.kind != Kind::kExpected && !block.wrong) {
+  if (!as_it_should && !block.wrong) {
     block.wrong = held;
     block.wrong_page = page;
   }
   if (held.kind == Kind::kBefore) ++block.before_pages;
-  if (held.kind <= Kind::kTorn) ++block.own_pages;
+  if (held.kind <= Kind::kTorn || as_it_should) ++block.own_pages;
   const bool same_write = held.kind == Kind::kWhole && block.first.kind == Kind::kWhole &&
                           held.stamp.epoch == block.first.stamp.epoch &&
                           held.stamp.sequence == block.first.stamp.sequence && held.stamp.page == page;
@@ -247,7 +272,7 @@ void LogCheck::End(const Block& block) {
   const uint64_t pages = (layout_.block_bytes() + kStampedPageBytes - 1) / kStampedPageBytes;
   const std::string page = pages == 1 ? "" : absl::StrCat("page ", block.wrong_page + 1, " of ", pages, " ");
   const bool one_write = block.before_pages == block.pages || block.same_write_pages == block.pages;
-  if (block.is_open || block.own_pages == 0) {
+  if (block.own_pages == 0) {
     result_.set_foreign(result_.foreign() + 1);
     Add(block, block.sequence, absl::StrCat("foreign: ", page, "holds ", held));
   } else if (!one_write) {
@@ -260,6 +285,14 @@ void LogCheck::End(const Block& block) {
     result_.set_lost(result_.lost() + 1);
     Add(block, block.sequence, absl::StrCat("lost: holds ", held));
   }
+}
+
+bool LogCheck::IsOfEither(uint64_t within, std::span<const std::byte> bytes) const {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto same = [&](const Made& made) { return made.bytes[within + i] == bytes[i]; };
+    if (std::ranges::none_of(either_, same)) return false;
+  }
+  return true;
 }
 
 HeldPage LogCheck::HeldBy(std::span<const std::byte> page, uint64_t number, const Block& block) {

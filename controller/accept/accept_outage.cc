@@ -15,6 +15,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr char kNotStarted[] = "was not started";
+
 double SecondsOf(int64_t ns) {
   return static_cast<double>(ns) / static_cast<double>(kNsPerSecond);
 }
@@ -56,8 +58,8 @@ std::vector<std::string> DisturbanceDoubts(const v1::Report& found) {
                                     " ended with an error of the storage"));
     }
     if (each.pause_open()) {
-      doubts.push_back(absl::StrCat(each.name(), ": a queue manager still waited after ",
-                                    SecondsText(SecondsOf(each.longest_pause_ns())), ", when the load ended"));
+      doubts.push_back(absl::StrCat(each.name(), ": a write did not end; the longest pause is at least ",
+                                    SecondsText(SecondsOf(each.longest_pause_ns()))));
     }
   }
   if (disturb.read_back().empty() || disturb.read_back_size() < found.hosts_size()) {
@@ -66,7 +68,8 @@ std::vector<std::string> DisturbanceDoubts(const v1::Report& found) {
   }
   uint64_t doubtful_blocks = 0;
   for (const v1::HostReadBackReport& host : disturb.read_back()) {
-    if (!host.error().empty()) doubts.push_back(absl::StrCat("acknowledged writes were not read back: ", host.error()));
+    if (!host.error().empty())
+      doubts.push_back(absl::StrCat("acknowledged writes were not all read back: ", host.error()));
     for (const v1::WriterReadBack& writer : host.writers()) doubtful_blocks += writer.altered() + writer.unreadable();
   }
   if (doubtful_blocks > 0) {
@@ -91,6 +94,10 @@ std::string SecondsText(double seconds) {
   return absl::StrFormat("%.3f s", seconds);
 }
 
+std::string OutageText(const v1::AcceptOutage& outage) {
+  return absl::StrCat(outage.open() ? "more than " : "at most ", SecondsText(outage.longest_seconds()));
+}
+
 std::string RecoveryText(const v1::AcceptOutage& outage) {
   if (!outage.has_recovery_seconds()) return "not as before";
   if (outage.recovery_seconds() <= 0) return "as before all the time";
@@ -99,8 +106,15 @@ std::string RecoveryText(const v1::AcceptOutage& outage) {
 
 std::string LostWritesText(const v1::AcceptRun& run) {
   if (!run.has_acknowledged_writes()) return "";
-  return absl::StrCat(FormatCount(run.lost_writes()), " of ", FormatCount(run.acknowledged_writes()),
-                      " acknowledged writes lost");
+  const bool all = !run.has_looked_for_writes() || run.looked_for_writes() >= run.acknowledged_writes();
+  return absl::StrCat(FormatCount(run.lost_writes()), " of ",
+                      all ? "" : absl::StrCat("the last ", FormatCount(run.looked_for_writes()), " of "),
+                      FormatCount(run.acknowledged_writes()), " acknowledged writes lost");
+}
+
+std::string DisturbanceText(const v1::AcceptOutage& outage) {
+  if (outage.count() == 0) return absl::StrCat(outage.cause(), ": ", kNotStarted);
+  return absl::StrCat(outage.cause(), ": ", OutageText(outage), ", ", RecoveryText(outage));
 }
 
 void AddDrillOutages(const v1::Report& found, v1::AcceptRun& run) {
@@ -140,6 +154,10 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
     const std::string& name = names[static_cast<size_t>(i)];
     v1::AcceptOutage& outage = *run.add_outages();
     outage.set_cause(name);
+    if (!each.has_do_()) {
+      shown.push_back(absl::StrCat(name, ": ", kNotStarted));
+      continue;
+    }
     outage.set_count(1);
     TakeLongest(SecondsOf(each.longest_pause_ns()), outage);
     outage.set_open(each.pause_open());
@@ -155,11 +173,17 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
     }
     shown.push_back(text);
   }
-  if (disturb.read_back().empty()) return;
-  run.set_acknowledged_writes(disturb.acknowledged_writes());
-  run.set_lost_writes(LostWrites(disturb));
+  const uint64_t lost = LostWrites(disturb);
+  const bool all = !disturb.read_back().empty() &&
+                   std::ranges::all_of(disturb.read_back(), [](const auto& host) { return host.error().empty(); });
+  // What was not looked for is not known to be there.
+  if (all || lost > 0) {
+    run.set_acknowledged_writes(disturb.acknowledged_writes());
+    run.set_looked_for_writes(disturb.looked_for_writes());
+    run.set_lost_writes(lost);
+  }
   // Before the disturbances: a long list is cut.
-  shown.insert(shown.begin(), LostWritesText(run));
+  shown.insert(shown.begin(), all || lost > 0 ? LostWritesText(run) : kNotAllReadBack);
 }
 
 void ConfirmDisturbances(const v1::Report& found, v1::AcceptRun& run) {

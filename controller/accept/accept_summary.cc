@@ -42,10 +42,6 @@ std::vector<const v1::AcceptRun*> CountedRuns(const v1::AcceptReport& report, v1
   return runs;
 }
 
-std::string AtMost(const v1::AcceptOutage& outage) {
-  return absl::StrCat(outage.open() ? "more than " : "at most ", SecondsText(outage.longest_seconds()));
-}
-
 // "4.2 writes/s per queue manager to 5 ..., in 3 runs".
 std::string LimitAnswer(const v1::AcceptReport& report) {
   const size_t runs = RunsOf(report.plan(), v1::ACCEPT_PART_LIMIT);
@@ -92,8 +88,9 @@ std::string DrillAnswer(const std::vector<const v1::AcceptRun*>& runs) {
   if (faults.empty()) return "no takeover was measured";
   std::vector<std::string> texts;
   for (const v1::AcceptOutage& fault : faults) {
-    texts.push_back(absl::StrCat(fault.cause(), ": ", fault.open() ? "a takeover was not made in time" : AtMost(fault),
-                                 " (", Counted(fault.count(), "takeover"), ")"));
+    texts.push_back(absl::StrCat(fault.cause(), ": ",
+                                 fault.open() ? "a takeover was not made in time" : OutageText(fault), " (",
+                                 Counted(fault.count(), "takeover"), ")"));
   }
   v1::AcceptRun all;
   if (read_back) all.set_acknowledged_writes(acknowledged);
@@ -105,10 +102,10 @@ std::string DrillAnswer(const std::vector<const v1::AcceptRun*>& runs) {
 std::string DisturbAnswer(const std::vector<const v1::AcceptRun*>& runs) {
   std::vector<std::string> texts;
   for (const v1::AcceptRun* const run : runs) {
-    for (const v1::AcceptOutage& one : run->outages()) {
-      texts.push_back(absl::StrCat(one.cause(), ": ", AtMost(one), ", ", RecoveryText(one)));
-    }
-    if (const std::string losses = LostWritesText(*run); !losses.empty()) texts.push_back(losses);
+    for (const v1::AcceptOutage& one : run->outages()) texts.push_back(DisturbanceText(one));
+    if (run->outages().empty()) continue;
+    const std::string losses = LostWritesText(*run);
+    texts.push_back(losses.empty() ? kNotAllReadBack : losses);
   }
   return texts.empty() ? "no disturbance was measured" : absl::StrJoin(texts, "; ");
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -184,7 +185,10 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules), read_per
   // Whether a cluster carries its load is a question about the rates of the load.
   rate_is_demand_ = rules >= 1 && (plan.criteria_size() > 0 || HasPlacement(plan));
   // A disturbance makes queue managers wait: `max` limits that, and the rate follows from it.
-  if (!plan.disturb().empty()) rate_is_demand_ = false;
+  if (!plan.disturb().empty()) {
+    rate_is_demand_ = false;
+    rate_is_shown_ = true;
+  }
   // CheckPlan refuses criteria beside them; a journal with both is no more judged.
   if (PlaysWritesAsRecorded(plan)) {
     rate_is_demand_ = false;
@@ -200,6 +204,7 @@ Judge::Judge(const v1::TestPlan& plan, uint32_t rules) : rules_(rules), read_per
     }
     one.criterion = *std::move(criterion);
     if (one.criterion.metric != Metric::kRateAchieved) continue;
+    rate_is_shown_ = false;
     if (one.criterion.block_size_bytes == 0) {
       // Without each queue manager's rate it is not known whether the cluster carries its load.
       if (!HasPlacement(plan) || IsLeastRate(one.criterion)) rate_is_demand_ = false;
@@ -454,6 +459,24 @@ std::vector<Judge::SoFar> Judge::CriteriaSoFar() const {
   return criteria;
 }
 
+std::string Judge::RateRemark() const {
+  if (!rate_is_shown_ && !cases_.empty()) return "";
+  const v1::CriterionReport rate = MakeReport(rate_, false);
+  const std::string place = FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage(), rate.queue_manager());
+  if (rate_is_shown_) {
+    return absl::StrCat("the target rate is not demanded under disturbances",
+                        rate.value_text().empty() ? "" : absl::StrCat(": ", rate.value_text(), " of it in ", place));
+  }
+  if (rate.outcome() == v1::OUTCOME_FAIL) {
+    return absl::StrCat("target rate missed: ", rate.value_text(), " of it in ", place);
+  }
+  if (rate.outcome() == v1::OUTCOME_INCONCLUSIVE && !rate.value_text().empty() &&
+      !Fulfils(rate_.criterion, rate.value())) {
+    return absl::StrCat("achieved ", rate.value_text(), " of the target rate (", rate.reason(), ")");
+  }
+  return "";
+}
+
 v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
   v1::VerdictReport verdict;
   const bool losses_accepted = AcceptsLosses();
@@ -469,16 +492,8 @@ v1::VerdictReport Judge::Finish(const std::vector<std::string>& reasons) const {
   if (!rate_.steps.empty()) {
     if (rate_is_demand_) {
       add(rate_);
-    } else if (cases_.empty()) {
-      const v1::CriterionReport rate = MakeReport(rate_, false);
-      if (rate.outcome() == v1::OUTCOME_FAIL) {
-        verdict.set_remark(
-            absl::StrCat("target rate missed: ", rate.value_text(), " of it in ",
-                         FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage(), rate.queue_manager())));
-      } else if (rate.outcome() == v1::OUTCOME_INCONCLUSIVE && !rate.value_text().empty() &&
-                 !Fulfils(rate_.criterion, rate.value())) {
-        verdict.set_remark(absl::StrCat("achieved ", rate.value_text(), " of the target rate (", rate.reason(), ")"));
-      }
+    } else if (std::string remark = RateRemark(); !remark.empty()) {
+      verdict.set_remark(std::move(remark));
     }
   }
   for (const std::string& reason : reasons) verdict.add_reasons(reason);

@@ -136,6 +136,8 @@ class Judge {
   v1::CriterionReport MakeReport(const Case& one, bool losses_accepted) const;
   v1::CriterionStepReport MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
                                          bool losses_accepted) const;
+  // Of a verdict: what is known of the target rate where reaching it is no criterion; empty: nothing to say.
+  std::string RateRemark() const;
   std::string NeedText(const Case& one, const Unsure& unsure) const;
 
   uint32_t rules_;
@@ -145,6 +147,8 @@ class Judge {
   std::vector<Case> cases_;
   // Whether reaching the target rate is a criterion, and that criterion's case.
   bool rate_is_demand_ = false;
+  // Whether the verdict has what was achieved of the target rate, which disturbances keep from being a demand.
+  bool rate_is_shown_ = false;
   Case rate_;
 };
 

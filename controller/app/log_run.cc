@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/protocol.h"
@@ -65,6 +66,9 @@ class LogRun final : public PlannedRun {
         steps_(ExpandSteps(plan_)),
         workloads_(EffectiveWorkloads(plan_)),
         recording_(recording) {}
+
+  // What its disturbances did and nothing has undone, a line each.
+  const std::vector<std::string>& not_undone() const { return not_undone_; }
 
  private:
   std::vector<AgentPlace> Places() const override { return LogPlaces(plan_); }
@@ -140,6 +144,7 @@ class LogRun final : public PlannedRun {
         notes.push_back(std::move(note));
     }
     if (std::string shared = SharedResults(results); !shared.empty()) notes.push_back(std::move(shared));
+    if (std::string shared = SharedCommand(); !shared.empty()) notes.push_back(std::move(shared));
     return notes;
   }
 
@@ -176,6 +181,7 @@ class LogRun final : public PlannedRun {
     Coordinator coordinator(std::move(options));
     std::optional<Failure> failure = coordinator.Run();
     left_ = coordinator.left();
+    if (disturber.has_value()) not_undone_ = disturber->not_undone();
     if (guard_ != nullptr && how_.end != nullptr) how_.end->guarded = guard_->MustStop(clock_.Now());
     return failure;
   }
@@ -189,7 +195,9 @@ class LogRun final : public PlannedRun {
     if (guard_ == nullptr) return std::nullopt;
     int64_t writing_ns = WritingTimeOf(plan_).ns;
     if (how_.turn != nullptr) writing_ns = writing_ns * how_.turn->turns + how_.turn->others_ns;
-    if (std::string why = guard_->MayNotBegin(writing_ns + plan_.settle_ns(), clock_.Now()); !why.empty()) {
+    if (std::string why =
+            guard_->MayNotBegin(writing_ns + plan_.settle_ns() + Disturber::AfterStepNs(plan_), clock_.Now());
+        !why.empty()) {
       return Failure{Exit::kWrong, {absl::StrCat(why, ": use a later time, or shorter or fewer steps")}};
     }
     feed_.Add(guard_);
@@ -210,7 +218,8 @@ class LogRun final : public PlannedRun {
   }
 
   std::string LeftText(const std::string& results) const override {
-    return absl::StrCat("the agents stop and clean up within ", FormatDuration(plan_.lease_ns()), "; `plimsoll report ",
+    return absl::StrCat(absl::StrJoin(not_undone_, "; "), not_undone_.empty() ? "" : "; ",
+                        "the agents stop and clean up within ", FormatDuration(plan_.lease_ns()), "; `plimsoll report ",
                         ShellQuoted(results), "` reports what there is");
   }
 
@@ -314,9 +323,30 @@ class LogRun final : public PlannedRun {
     return "";
   }
 
+  // What to know where a program that disturbs the storage, or undoes that, is on it; empty: none is, as far as is
+  // known. Programs without a path are those of the system.
+  std::string SharedCommand() const {
+    if (!plan_.hosts().empty()) return "";
+    struct stat program{};
+    struct stat tested{};
+    for (const v1::Disturbance& one : plan_.disturb()) {
+      for (const auto* const list : {&one.do_(), &one.undo()}) {
+        const bool known =
+            !list->empty() && absl::StrContains(list->Get(0), "/") && stat(list->Get(0).c_str(), &program) == 0;
+        for (const std::string& dir : known ? DirsOf(workloads_.front()) : std::vector<std::string>{}) {
+          if (stat(dir.c_str(), &tested) != 0 || tested.st_dev != program.st_dev) continue;
+          return absl::StrCat(list->Get(0), " is on the file system under test (", dir,
+                              "), and may not start while that is disturbed; put it elsewhere");
+        }
+      }
+    }
+    return "";
+  }
+
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
   const PatternFile* const recording_;
+  std::vector<std::string> not_undone_;
   // Null: the plan has neither conditions nor a time to end by.
   std::shared_ptr<RunGuard> guard_;
   // The descriptions of the agents, by host; empty if the plan names no paths.
@@ -395,7 +425,13 @@ int RunPlan(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess& acc
   EventQueue own(*around.clock);
   EventQueue& events = how.events != nullptr ? *how.events : own;
   const PatternFile* const file = recording->has_value() ? &**recording : nullptr;
-  const int code = LogRun(std::move(played), how, access, console, around, events, file).Execute();
+  int code = 0;
+  {
+    LogRun run(std::move(played), how, access, console, around, events, file);
+    code = run.Execute();
+    // Last, so that nothing hides it.
+    for (const std::string& line : run.not_undone()) PrintError(console, line, Exit::kInconclusive);
+  }
   // The run and its agents have ended: an interrupt that came too late to cut anything short counts, too.
   if (how.end != nullptr) how.end->interrupted = events.interrupts() > 0;
   return code;

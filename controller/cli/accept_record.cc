@@ -147,6 +147,7 @@ void ClearDerived(v1::AcceptRun& run) {
   run.clear_outages();
   run.clear_acknowledged_writes();
   run.clear_lost_writes();
+  run.clear_looked_for_writes();
 }
 
 // The journal of the run, which is `under_way` where the acceptance was cut off. Its figures go into the report unless

@@ -6,11 +6,14 @@
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
+#include "controller/report/log_size.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr size_t kMostReadBackReasons = 5;
+// A write that is in flight for so long makes the seconds that it overlaps differ from those before.
+constexpr int64_t kPausedNs = kNsPerSecond;
 
 const char* CommandName(bool undo) {
   return undo ? "undo" : "do";
@@ -29,6 +32,11 @@ bool IsCredible(const v1::WriterReadBack& writer) {
       [](uint64_t count) { return count < kMost; });
 }
 
+// Acknowledged writes that a reader can look for: the last one to each block.
+uint64_t LookedFor(const v1::WriterReadBack& writer) {
+  return std::min(writer.acknowledged_writes(), writer.blocks());
+}
+
 std::string BlocksText(uint64_t blocks) {
   return absl::StrCat(FormatCount(blocks), blocks == 1 ? " block" : " blocks");
 }
@@ -37,6 +45,9 @@ std::string BlocksText(uint64_t blocks) {
 
 absl::Status DisturbAnalysis::Take(const v1::JournalRecord& record, const Timeline& timeline) {
   switch (record.record_case()) {
+    case v1::JournalRecord::kRunBegin:
+      if (!record.run_begin().steps().empty()) block_size_bytes_ = record.run_begin().steps(0).block_size_bytes();
+      break;
     case v1::JournalRecord::kHostJoined:
       qms_[record.host_joined().host()] = record.host_joined().plan().log().workload().qm();
       break;
@@ -44,6 +55,7 @@ absl::Status DisturbAnalysis::Take(const v1::JournalRecord& record, const Timeli
       step_ = record.step_begin().step();
       measured_start_ns_ = Clamp64(Int128{record.step_begin().start_ns()} + plan_.warmup_ns());
       writing_.clear();
+      completed_before_.clear();
       for (int host = 0; host < record.step_begin().host_start_ns_size(); ++host) {
         if (record.step_begin().host_start_ns(host) != 0) writing_.insert(static_cast<uint32_t>(host));
       }
@@ -55,15 +67,10 @@ absl::Status DisturbAnalysis::Take(const v1::JournalRecord& record, const Timeli
       }
       break;
     case v1::JournalRecord::kHostLost:
-      lost_.emplace(record.host_lost().host(), record.host_lost().reason());
-      for (const v1::InFlight& write : record.host_lost().in_flight()) {
-        if (write.filling()) continue;
-        Consider({write.age_ns(), record.host_lost().host(), write.qm(), write.since_ns(), true}, timeline);
-      }
+      TakeLost(record.time_ns(), record.host_lost(), timeline);
       break;
     case v1::JournalRecord::kFault:
-      if (record.fault().fault().qm() != 0)
-        faults_.emplace(WriterKey(record.fault().host(), record.fault().fault().qm()), record.time_ns());
+      if (record.fault().fault().qm() != 0) TakeFault(record.time_ns(), record.fault(), timeline);
       break;
     case v1::JournalRecord::kDisturb:
       return TakeDisturb(record.time_ns(), record.disturb());
@@ -71,6 +78,45 @@ absl::Status DisturbAnalysis::Take(const v1::JournalRecord& record, const Timeli
       break;
   }
   return absl::OkStatus();
+}
+
+void DisturbAnalysis::TakeLost(int64_t time_ns, const v1::HostLost& lost, const Timeline& timeline) {
+  lost_.emplace(lost.host(), lost.reason());
+  // After the step the host writes no more, and reads back.
+  if (lost.step() < 0) return;
+  // It may have been silent for a lease.
+  int64_t since_ns = Clamp64(Int128{time_ns} - plan_.lease_ns());
+  for (const v1::InFlight& write : lost.in_flight()) {
+    if (write.filling() || write.read_percent() == kOnlyReads) continue;
+    Consider({write.age_ns(), lost.host(), write.qm(), write.since_ns(), true}, timeline);
+    since_ns = std::min(since_ns, BeginOfOpen(lost.host(), write.since_ns(), since_ns, timeline));
+  }
+  for (const auto& [writer, in_flight_ns] : in_flight_since_) {
+    if (writer.first == lost.host())
+      since_ns = std::min(since_ns, BeginOfOpen(lost.host(), in_flight_ns, since_ns, timeline));
+  }
+  NoteOpen(since_ns);
+}
+
+void DisturbAnalysis::TakeFault(int64_t time_ns, const v1::HostFault& fault, const Timeline& timeline) {
+  const WriterKey writer(fault.host(), fault.fault().qm());
+  faults_.emplace(writer, time_ns);
+  const auto in_flight = in_flight_since_.find(writer);
+  const int64_t in_flight_ns = in_flight == in_flight_since_.end() ? 0 : in_flight->second;
+  NoteOpen(std::min(time_ns, BeginOfOpen(fault.host(), in_flight_ns, time_ns, timeline)));
+}
+
+int64_t DisturbAnalysis::BeginOfOpen(uint32_t host, int64_t in_flight_ns, int64_t otherwise_ns,
+                                     const Timeline& timeline) {
+  if (in_flight_ns == 0 || !IsSaneMoment(in_flight_ns)) return otherwise_ns;
+  const std::optional<MappedMoment> begin = timeline.ToTimeline(host, in_flight_ns);
+  return begin.has_value() ? begin->local_ns : otherwise_ns;
+}
+
+void DisturbAnalysis::NoteOpen(int64_t since_ns) {
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    if (i + 1 == phases_.size() || phases_[i + 1].start_ns > since_ns) phases_[i].open = true;
+  }
 }
 
 DisturbAnalysis::Phase* DisturbAnalysis::FindPhase(uint32_t disturbance, bool undo) {
@@ -123,9 +169,14 @@ absl::Status DisturbAnalysis::TakeDisturb(int64_t time_ns, const v1::DisturbReco
 }
 
 void DisturbAnalysis::OnFrame(uint32_t host, const v1::Frame& frame, const Timeline& timeline) {
+  const WriterKey writer(host, frame.qm());
+  in_flight_since_[writer] = frame.in_flight_since_ns();
+  if (EndedBefore(host, frame, timeline)) completed_before_[writer] += frame.latency().count();
   if (phases_.empty()) return;
   const auto consider = [&](const v1::WriteSample& write) {
-    Consider({Clamp64(Int128{write.latency_ns()}), host, frame.qm(), write.start_ns(), false}, timeline);
+    const Pause pause{Clamp64(Int128{write.latency_ns()}), host, frame.qm(), write.start_ns(), false};
+    Consider(pause, timeline);
+    NotePaused(pause, timeline);
   };
   for (const v1::WriteSample& write : frame.slow()) consider(write);
   if (frame.has_slowest()) consider(frame.slowest());
@@ -134,6 +185,25 @@ void DisturbAnalysis::OnFrame(uint32_t host, const v1::Frame& frame, const Timel
   Consider({Clamp64(Int128{frame.cut_ns()} - frame.in_flight_since_ns()), host, frame.qm(), frame.in_flight_since_ns(),
             true},
            timeline);
+}
+
+bool DisturbAnalysis::EndedBefore(uint32_t host, const v1::Frame& frame, const Timeline& timeline) const {
+  // The journal has a command before it starts.
+  if (phases_.empty()) return true;
+  if (frame.last_end_ns() == 0 || !IsSaneMoment(frame.last_end_ns())) return false;
+  const std::optional<MappedMoment> end = timeline.ToTimeline(host, frame.last_end_ns());
+  return end.has_value() && Int128{end->local_ns} + end->error_ns < phases_.front().start_ns;
+}
+
+void DisturbAnalysis::NotePaused(const Pause& write, const Timeline& timeline) {
+  if (write.length_ns < kPausedNs || !IsSaneMoment(write.length_ns) || !IsSaneMoment(write.begin_ns)) return;
+  const std::optional<MappedMoment> begin = timeline.ToTimeline(write.host, write.begin_ns);
+  if (!begin.has_value()) return;
+  const int64_t end_ns = OffsetNs(Clamp64(Int128{begin->local_ns} + write.length_ns));
+  if (end_ns < 0) return;
+  const uint64_t first = WholeSecondsIn(std::max<int64_t>(OffsetNs(begin->local_ns), 0));
+  uint64_t& last = paused_[first];
+  last = std::max<uint64_t>(last, WholeSecondsIn(end_ns));
 }
 
 void DisturbAnalysis::Consider(const Pause& write, const Timeline& timeline) {
@@ -166,9 +236,9 @@ std::optional<MappedMoment> DisturbAnalysis::BeginOf(const Pause& pause, const K
   return begin;
 }
 
-std::optional<int64_t> DisturbAnalysis::RecoveryNs(int64_t begin_ns, int64_t end_ns, const Pause& pause,
+std::optional<int64_t> DisturbAnalysis::RecoveryNs(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open,
                                                    const Known& known) const {
-  if (!known.baseline.has_value()) return std::nullopt;
+  if (open || !known.baseline.has_value()) return std::nullopt;
   StepTime paused;
   if (const std::optional<MappedMoment> begin = BeginOf(pause, known); begin.has_value()) {
     paused = {begin->local_ns, Clamp64(Int128{begin->local_ns} + pause.length_ns)};
@@ -186,7 +256,9 @@ void DisturbAnalysis::SetCommand(size_t phase, const Known& known, v1::DisturbCo
   command.set_exit_code(of.exit_code);
   command.set_error(of.end_ns.has_value() ? of.error : "it did not end");
   command.set_longest_pause_ns(of.longest.length_ns);
-  if (const auto recovery_ns = RecoveryNs(begin_ns, end_ns, of.longest, known); recovery_ns.has_value())
+  const bool open = of.open || of.longest.open;
+  command.set_pause_open(open);
+  if (const auto recovery_ns = RecoveryNs(begin_ns, end_ns, of.longest, open, known); recovery_ns.has_value())
     command.set_recovery_ns(*recovery_ns);
   command.set_observed_ns(end_ns - begin_ns);
 }
@@ -196,12 +268,14 @@ void DisturbAnalysis::SetDisturbance(uint32_t number, const Known& known,
                                      v1::DisturbanceReport& report) const {
   report.set_name(plan_.disturb(static_cast<int>(number)).name());
   Pause longest;
+  bool open = false;
   std::optional<size_t> first;
   size_t last = 0;
   for (size_t i = 0; i < phases_.size(); ++i) {
     if (phases_[i].disturbance != number) continue;
     SetCommand(i, known, phases_[i].undo ? *report.mutable_undo() : *report.mutable_do_());
     if (phases_[i].longest.length_ns > longest.length_ns) longest = phases_[i].longest;
+    open = open || phases_[i].open || phases_[i].longest.open;
     if (!first.has_value()) first = i;
     last = i;
   }
@@ -209,7 +283,7 @@ void DisturbAnalysis::SetDisturbance(uint32_t number, const Known& known,
   const int64_t begin_ns = OffsetNs(phases_[*first].start_ns);
   const int64_t end_ns = PhaseEndNs(last, known);
   report.set_longest_pause_ns(longest.length_ns);
-  report.set_pause_open(longest.open);
+  report.set_pause_open(open);
   if (const std::optional<MappedMoment> begin = BeginOf(longest, known); begin.has_value()) {
     report.set_pause_host(label_of(longest.host));
     report.set_pause_qm(longest.qm);
@@ -226,7 +300,7 @@ void DisturbAnalysis::SetDisturbance(uint32_t number, const Known& known,
   } else if (after.has_recovery_ns()) {
     // A short hold may have been too short to see it.
     const auto recovery_ns = before.has_recovery_ns() ? std::optional<int64_t>(before.recovery_ns())
-                                                      : RecoveryNs(begin_ns, end_ns, longest, known);
+                                                      : RecoveryNs(begin_ns, end_ns, longest, open, known);
     if (recovery_ns.has_value()) report.set_recovery_ns(*recovery_ns);
   }
   const int64_t until_ns = last + 1 < phases_.size() ? phases_[last + 1].start_ns : INT64_MAX;
@@ -275,23 +349,42 @@ std::string DisturbAnalysis::ReadBackProblem(uint32_t host) const {
   std::map<uint32_t, const v1::WriterReadBack*> writers;
   for (const v1::WriterReadBack& writer : done.writers()) writers[writer.qm()] = &writer;
   for (uint32_t qm = 1; qm <= qms_.at(host); ++qm) {
-    const std::string name = absl::StrCat("qm", qm);
     const auto writer = writers.find(qm);
-    if (writer == writers.end()) return absl::StrCat("there is no answer of ", name);
-    const v1::WriterReadBack& answer = *writer->second;
-    if (answer.unreadable() > 0) {
-      return absl::StrCat(BlocksText(answer.unreadable()), " of ", name, " could not be read");
-    }
-    const auto completed = completed_.find({host, qm});
-    if (completed != completed_.end() && answer.acknowledged_writes() < completed->second) {
-      return absl::StrCat(name, " looked for ", FormatCount(answer.acknowledged_writes()), " of ",
-                          FormatCount(completed->second), " acknowledged writes");
-    }
-    if (!answer.direct() && !answer.dropped_cache()) {
-      return absl::StrCat(name, " was read through the host's page cache, which may hide a lost write");
-    }
+    if (writer == writers.end()) return absl::StrCat("there is no answer of qm", qm);
+    if (std::string why = WriterProblem(host, *writer->second); !why.empty()) return why;
   }
   return "";
+}
+
+std::string DisturbAnalysis::WriterProblem(uint32_t host, const v1::WriterReadBack& answer) const {
+  const std::string name = absl::StrCat("qm", answer.qm());
+  if (answer.unreadable() > 0) return absl::StrCat(BlocksText(answer.unreadable()), " of ", name, " could not be read");
+  const WriterKey key(host, answer.qm());
+  const auto completed = completed_.find(key);
+  if (completed == completed_.end()) {
+    return absl::StrCat("how often ", name, " wrote is not known: the host did not report the end of the step");
+  }
+  if (answer.acknowledged_writes() < completed->second) {
+    return absl::StrCat(name, " looked for ", FormatCount(answer.acknowledged_writes()), " of ",
+                        FormatCount(completed->second), " acknowledged writes");
+  }
+  if (answer.written_blocks() != LookedFor(answer) ||
+      Int128{answer.read_bytes()} < Int128{answer.blocks()} * block_size_bytes_) {
+    return absl::StrCat(name, " did not read its whole log: ", FormatCount(answer.read_bytes()), " bytes of ",
+                        BlocksText(answer.blocks()), ", ", FormatCount(answer.written_blocks()), " of them written");
+  }
+  if (!answer.direct() && !answer.dropped_cache()) {
+    return absl::StrCat(name, " was read through the host's page cache, which may hide a lost write");
+  }
+  const auto before = completed_before_.find(key);
+  const uint64_t wrote_before = before == completed_before_.end() ? 0 : before->second;
+  const uint64_t wrote_since = answer.acknowledged_writes() - std::min(answer.acknowledged_writes(), wrote_before);
+  if (wrote_since <= answer.blocks()) return "";
+  return absl::StrCat(name, " wrote ", FormatCount(wrote_since),
+                      " times since the first command, and its log has only ", BlocksText(answer.blocks()),
+                      ": the earlier ones were overwritten and could not be looked for; use a larger file_size or "
+                      "num_files (at least ",
+                      FormatSize(LogSizeFor(wrote_since, block_size_bytes_)), " together)");
 }
 
 void DisturbAnalysis::SetReadBack(const std::function<std::string(uint32_t)>& label_of, v1::DisturbReport& report,
@@ -306,6 +399,7 @@ void DisturbAnalysis::SetReadBack(const std::function<std::string(uint32_t)>& la
     for (const v1::WriterReadBack& writer : line.writers()) {
       const uint64_t lost = LostBlocks(writer);
       report.set_acknowledged_writes(report.acknowledged_writes() + writer.acknowledged_writes());
+      report.set_looked_for_writes(report.looked_for_writes() + LookedFor(writer));
       report.set_lost_blocks(report.lost_blocks() + lost);
       if (lost > 0 && loss_.blocks == 0) {
         loss_.host = line.host();
@@ -335,6 +429,12 @@ void DisturbAnalysis::Finish(const Timeline& timeline, const std::function<std::
   if (!report.steps().empty()) {
     known.measured_ns = report.steps(0).measured_ns();
     known.seconds = LoadSecondsOf(report.steps(0));
+  }
+  uint64_t paused_until = 0;
+  for (size_t second = 0; second < known.seconds.size(); ++second) {
+    if (const auto found = paused_.find(second); found != paused_.end())
+      paused_until = std::max(paused_until, found->second + 1);
+    known.seconds[second].paused = second < paused_until;
   }
   v1::DisturbReport& made = *report.mutable_disturb();
   if (!phases_.empty()) known.baseline = BaselineOf(known.seconds, OffsetNs(phases_.front().start_ns));
@@ -371,7 +471,7 @@ void DisturbAnalysis::AddTo(v1::VerdictReport& verdict) const {
     verdict.set_outcome(v1::OUTCOME_FAIL);
   } else if (!all_read_back_) {
     lost.set_outcome(v1::OUTCOME_INCONCLUSIVE);
-    lost.set_reason("not every acknowledged write was read back");
+    lost.set_reason("not every write that was acknowledged since the first command was looked for");
   } else {
     lost.set_outcome(v1::OUTCOME_PASS);
   }

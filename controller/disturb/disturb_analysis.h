@@ -63,6 +63,8 @@ class DisturbAnalysis {
     int32_t exit_code = -1;
     std::string error = {};
     Pause longest = {};
+    // A write that was in flight then is not known to have completed: the longest pause is at least so long.
+    bool open = false;
   };
   // What is known by the end.
   struct Known {
@@ -82,23 +84,37 @@ class DisturbAnalysis {
   Phase* FindPhase(uint32_t disturbance, bool undo);
   // A write that may be the longest of the phases that it overlaps.
   void Consider(const Pause& write, const Timeline& timeline);
+  // A write that began at that moment of the timeline, or before, will not complete.
+  void NoteOpen(int64_t since_ns);
+  // When a write that was in flight since a moment of the host's clock began; `otherwise_ns` where that is not known.
+  static int64_t BeginOfOpen(uint32_t host, int64_t in_flight_ns, int64_t otherwise_ns, const Timeline& timeline);
+  void TakeLost(int64_t time_ns, const v1::HostLost& lost, const Timeline& timeline);
+  void TakeFault(int64_t time_ns, const v1::HostFault& fault, const Timeline& timeline);
+  // Whether every write of the frame had completed before the first command started.
+  bool EndedBefore(uint32_t host, const v1::Frame& frame, const Timeline& timeline) const;
+  // Marks the seconds of a write that was in flight for a second or longer.
+  void NotePaused(const Pause& write, const Timeline& timeline);
   // From the beginning of the measured time.
   int64_t OffsetNs(int64_t moment_ns) const { return Clamp64(Int128{moment_ns} - measured_start_ns_); }
   // When the phase ends, as an offset: with the next one, or the step.
   int64_t PhaseEndNs(size_t phase, const Known& known) const;
-  std::optional<int64_t> RecoveryNs(int64_t begin_ns, int64_t end_ns, const Pause& pause, const Known& known) const;
+  // Nothing where the pause is `open`: then the load is not as before.
+  std::optional<int64_t> RecoveryNs(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open,
+                                    const Known& known) const;
   // Where the pause lies on the timeline, as offsets, and the error of that; nothing where no probe places it.
   std::optional<MappedMoment> BeginOf(const Pause& pause, const Known& known) const;
   void SetCommand(size_t phase, const Known& known, v1::DisturbCommandReport& command) const;
   void SetDisturbance(uint32_t number, const Known& known, const std::function<std::string(uint32_t)>& label_of,
                       v1::DisturbanceReport& report) const;
   void AddCommandReasons(std::vector<std::string>& reasons) const;
-  // Why not everything of the host was read back; empty: it was.
+  // Why not everything of the host was read back, or of one of its queue managers; empty: it was.
   std::string ReadBackProblem(uint32_t host) const;
+  std::string WriterProblem(uint32_t host, const v1::WriterReadBack& answer) const;
   void SetReadBack(const std::function<std::string(uint32_t)>& label_of, v1::DisturbReport& report,
                    std::vector<std::string>& reasons);
 
   const v1::TestPlan plan_;
+  uint64_t block_size_bytes_ = 0;
   uint32_t step_ = 0;
   int64_t measured_start_ns_ = 0;
   std::vector<Phase> phases_;
@@ -110,6 +126,14 @@ class DisturbAnalysis {
   std::map<WriterKey, int64_t> faults_;
   // Writes that completed, by each writer's own count.
   std::map<WriterKey, uint64_t> completed_;
+  // Those of them that certainly had completed before the first command started: of frames that had arrived, or whose
+  // clock shows it.
+  std::map<WriterKey, uint64_t> completed_before_;
+  // Start, by the host's clock, of the write that was in flight when the writer's last frame was cut; 0: none was.
+  std::map<WriterKey, int64_t> in_flight_since_;
+  // Writes that were in flight for a second or longer: the second of the measured time in which such a write began, and
+  // the last one in which one of these ended.
+  std::map<uint64_t, uint64_t> paused_;
   std::map<uint32_t, v1::ReadBackDone> read_back_;
   Loss loss_;
   bool all_read_back_ = false;

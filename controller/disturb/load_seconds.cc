@@ -52,7 +52,7 @@ std::optional<LoadBaseline> BaselineOf(const std::vector<LoadSecond>& seconds, i
 bool IsAsBefore(const LoadSecond& second, const LoadBaseline& baseline) {
   constexpr double kWhole = 100;
   // Of averaged seconds each one may have been without a write.
-  return !second.averaged && second.writes > 0 &&
+  return !second.averaged && !second.paused && second.writes > 0 &&
          static_cast<double>(second.writes) * kWhole >=
              static_cast<double>(baseline.least_writes) * kLeastWritesPercent &&
          second.average_ns * kWhole <= baseline.most_average_ns * kMostLatencyPercent;

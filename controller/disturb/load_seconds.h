@@ -21,6 +21,9 @@ inline constexpr double kMostLatencyPercent = 110;
 struct LoadSecond {
   // Only the sum over several seconds is known.
   bool averaged = false;
+  // A write of a queue manager that was in flight for a second or longer was so in this one, too: among many writers,
+  // neither number nor average shows it.
+  bool paused = false;
   uint64_t writes = 0;
   double average_ns = 0;
 };

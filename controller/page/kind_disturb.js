@@ -20,7 +20,7 @@
 
   const commandRow = (disturb, name, command) =>
       [name, began(command.start_ns), known(command.duration_ns) ? seconds(command.duration_ns) : format.DASH,
-       command.exit_code < 0 ? format.DASH : String(command.exit_code), pause(command, false), '',
+       command.exit_code < 0 ? format.DASH : String(command.exit_code), pause(command, command.pause_open), '',
        recovery(disturb, command), command.error, command.arguments.join(' ')];
 
   // A row for each disturbance, and below it one for each of its commands.
@@ -60,15 +60,18 @@
               format.time(disturb.most_average_latency_ns) + ').');
 
   const readBackText = (disturb) => {
-    const writes = format.plural(disturb.acknowledged_writes, 'acknowledged write');
+    const lookedFor = disturb.looked_for_writes;
+    const writes = (lookedFor < disturb.acknowledged_writes ? 'the last ' + format.count(lookedFor) + ' of ' : '') +
+        format.plural(disturb.acknowledged_writes, 'acknowledged write');
     const all = disturb.read_back.length > 0 && disturb.read_back.every((host) => !host.error);
     if (disturb.lost_blocks > 0) {
       return 'Read back: ' + format.plural(disturb.lost_blocks, 'block') +
           (disturb.lost_blocks === 1 ? ' does' : ' do') + ' not hold the last acknowledged write, of ' + writes +
           (all ? '.' : '; not everything was read.');
     }
-    return all ? writes + ', all read back.' :
-                 'Not everything was read back; of ' + writes + ' that were looked for, none is lost.';
+    return all ? 'Read back: ' + writes + ', all there.' :
+                 'Not everything was read back; of ' + format.plural(lookedFor, 'acknowledged write') +
+            ' that were looked for, none is lost.';
   };
 
   const problems = (disturb) => disturb.read_back.filter((host) => host.error)

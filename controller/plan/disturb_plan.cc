@@ -1,6 +1,7 @@
 #include "controller/plan/disturb_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -8,15 +9,19 @@
 #include "absl/strings/str_join.h"
 #include "common/field_rules.h"
 #include "common/text.h"
+#include "controller/plan/placement.h"
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/plan_schema.h"
+#include "controller/report/log_size.h"
 #include "controller/report/run_kind.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr int kMostDisturbances = 100;
+// Writes of so long before the first disturbance may count as later ones: their numbers arrive some time after them.
+constexpr int64_t kCountedLateNs = kNsPerSecond;
 
 using Arguments = google::protobuf::RepeatedPtrField<std::string>;
 
@@ -58,7 +63,10 @@ class DisturbChecker {
     }
     bool timed = true;
     for (int number = 0; number < plan_.disturb_size(); ++number) timed = CheckCommands(number) && timed;
-    if (timed) CheckTimes();
+    if (timed) {
+      CheckTimes();
+      CheckRoom();
+    }
     return problems_;
   }
 
@@ -105,7 +113,7 @@ class DisturbChecker {
           "undo out");
     }
     for (const auto& [key, list] : {std::pair(".do", &one.do_()), std::pair(".undo", &one.undo())}) {
-      if (list->empty() || !absl::StrContains(list->Get(0), " ")) continue;
+      if (list->size() != 1 || !absl::StrContains(list->Get(0), " ")) continue;
       Add(PlanKey(at + key), ": ", Quoted(list->Get(0)),
           " is not a program: commands run without a shell; list the program and its arguments");
     }
@@ -139,6 +147,27 @@ class DisturbChecker {
     if (calm_ns <= plan_.duration_ns()) return;
     Add(PlanKey("duration"), " ", FormatReadableDuration(plan_.duration_ns()), " is too short for ", before,
         ", without the time that the commands take; use ", FormatReadableDuration(calm_ns), " or more");
+  }
+
+  // Only the last write to each block can be read back: those of the disturbed time have to find room.
+  void CheckRoom() {
+    const std::vector<uint64_t> sizes = BlockSizesOf(plan_);
+    if (plan_.disturb().empty() || sizes.size() != 1) return;
+    const double seconds = static_cast<double>(plan_.duration_ns() - plan_.disturb(0).at_ns() + kCountedLateNs) /
+                           static_cast<double>(kNsPerSecond);
+    for (int host = 0; host < std::max(1, plan_.hosts_size()); ++host) {
+      const v1::LogWorkload workload = EffectiveWorkload(plan_, host);
+      const auto writes = static_cast<uint64_t>(std::ceil(workload.rate_per_second() * seconds));
+      const uint64_t blocks = workload.file_size_bytes() / sizes[0] * workload.num_files();
+      if (blocks == 0 || writes <= blocks) continue;
+      Add(PlanKey("workload.file_size"), " ", FormatSize(workload.file_size_bytes()), " x ",
+          PlanKey("workload.num_files"), " ", workload.num_files(), plan_.hosts().empty() ? "" : " on ",
+          plan_.hosts().empty() ? "" : plan_.hosts(host).address(), ": ", FormatCount(writes),
+          " writes of each queue manager from the first disturbance on would overwrite one another in ",
+          FormatCount(blocks), " blocks, and a lost one might not be found; use files of ",
+          FormatSize(LogSizeFor(writes, sizes[0])), " or more together");
+      return;
+    }
   }
 
   const v1::TestPlan& plan_;

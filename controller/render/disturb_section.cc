@@ -39,7 +39,9 @@ void AddCommandRow(const v1::DisturbReport& disturb, const std::string& name, co
   table.AddRow({SanitizeForTerminal(name), ShortSeconds(command.start_ns()),
                 command.has_duration_ns() ? DisturbSeconds(command.duration_ns()) : kDash,
                 command.exit_code() < 0 ? kDash : absl::StrCat(command.exit_code()),
-                command.longest_pause_ns() > 0 ? DisturbSeconds(command.longest_pause_ns()) : kDash,
+                command.longest_pause_ns() > 0
+                    ? absl::StrCat(command.pause_open() ? "\u2265 " : "", DisturbSeconds(command.longest_pause_ns()))
+                    : kDash,
                 RecoveryCell(disturb, command)});
 }
 
@@ -92,12 +94,16 @@ std::string AsBeforeText(const v1::Report& report) {
 
 void AddReadBack(const v1::Report& report, std::vector<std::string>& lines) {
   const v1::DisturbReport& disturb = report.disturb();
-  const std::string writes = absl::StrCat(FormatCount(disturb.acknowledged_writes()), " acknowledged writes");
+  const uint64_t looked_for = disturb.looked_for_writes();
+  const std::string writes = absl::StrCat(
+      looked_for < disturb.acknowledged_writes() ? absl::StrCat("the last ", FormatCount(looked_for), " of ") : "",
+      FormatCount(disturb.acknowledged_writes()), " acknowledged writes");
   const bool all = !disturb.read_back().empty() &&
                    std::ranges::all_of(disturb.read_back(), [](const auto& host) { return host.error().empty(); });
   if (disturb.lost_blocks() == 0) {
     AddIndented(all ? absl::StrCat("Read back: ", writes, ", all there")
-                    : absl::StrCat("Read back: not everything; of ", writes, " that were looked for, none is lost"),
+                    : absl::StrCat("Read back: not everything; of ", FormatCount(looked_for),
+                                   " acknowledged writes that were looked for, none is lost"),
                 lines);
     return;
   }

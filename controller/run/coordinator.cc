@@ -434,7 +434,8 @@ std::string Coordinator::Awaited(const Host& host, MonotonicNs now) const {
       break;
     default:
       if (Is(host, InStep::kArmed)) awaited = stopping_ ? !part.done && !part.late() : !part.armed.has_value();
-      if (Is(host, InStep::kRunning)) awaited = !part.done && (stopping_ || now >= step_end_);
+      // Writes that hang because of a disturbance end only after it is undone.
+      if (Is(host, InStep::kRunning) && !IsUndoing()) awaited = !part.done && (stopping_ || now >= step_end_);
       break;
   }
   return awaited ? WhileIt(host.phase, options_.plan.has_watch()) : "";

@@ -129,8 +129,11 @@ class Coordinator final : private SessionCourse {
   // Why the guard keeps the step from beginning; empty: it does not.
   std::string MayNotBegin(uint32_t step) const {
     if (options_.guard == nullptr) return "";
-    return options_.guard->MayNotBegin(steps_[step].duration_ns() + steps_[step].warmup_ns(), clock_.Now());
+    return options_.guard->MayNotBegin(
+        steps_[step].duration_ns() + steps_[step].warmup_ns() + Disturber::AfterStepNs(options_.plan), clock_.Now());
   }
+  // Whether a disturbance is under way, or not undone.
+  bool IsUndoing() const { return options_.disturber != nullptr && !options_.disturber->idle(); }
   // Why the guard ends the run; empty: it does not.
   std::string StoppedByGuard() const { return options_.guard == nullptr ? "" : options_.guard->MustStop(clock_.Now()); }
   // Gives the step to every ready host, and waits until each has taken it. A host that refuses it is lost.

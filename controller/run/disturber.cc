@@ -19,6 +19,11 @@ const char* CommandWord(bool undo) {
   return undo ? "undo" : "do";
 }
 
+// Whether a program that could not be started may be there, and this machine or its storage be short of something.
+bool MayStartLater(const absl::Status& status) {
+  return !absl::IsNotFound(status) && !absl::IsPermissionDenied(status) && !absl::IsInvalidArgument(status);
+}
+
 }  // namespace
 
 std::string Disturber::Name() const {
@@ -58,6 +63,10 @@ void Disturber::Update(MonotonicNs now) {
     return;
   }
   next_poll_ = now + kPollDisturbanceNs;
+  if (running_ == nullptr) {
+    if (!TryStart()) Next();
+    return;
+  }
   if (const std::optional<std::string> ended = running_->Poll(); ended.has_value()) {
     End(*ended);
   } else if (now >= deadline_) {
@@ -83,15 +92,23 @@ bool Disturber::Start(bool undo) {
   begun.set_undo(undo);
   begun.mutable_arguments()->Assign(arguments.begin(), arguments.end());
   options_.log->Append(std::move(record));
-  absl::StatusOr<std::unique_ptr<RunningCommand>> running = options_.commands->Start(arguments);
-  started_ = options_.clock->Now();
   phase_ = undo ? Phase::kUndoing : Phase::kDoing;
+  deadline_ = options_.clock->Now() + current().command_limit_ns();
+  return TryStart();
+}
+
+bool Disturber::TryStart() {
+  const bool undo = phase_ == Phase::kUndoing;
+  const auto& list = undo ? current().undo() : current().do_();
+  absl::StatusOr<std::unique_ptr<RunningCommand>> running = options_.commands->Start({list.begin(), list.end()});
+  started_ = options_.clock->Now();
+  next_poll_ = started_ + kPollDisturbanceNs;
   if (!running.ok()) {
+    if (undo && !left_ && started_ < deadline_ && MayStartLater(running.status())) return true;
     End(std::string(running.status().message()));
     return false;
   }
   running_ = *std::move(running);
-  next_poll_ = started_ + kPollDisturbanceNs;
   deadline_ = started_ + current().command_limit_ns();
   options_.say(absl::StrCat(Name(), ": ", CommandWord(undo), " started"));
   return true;
@@ -113,6 +130,15 @@ void Disturber::End(const std::string& error) {
     return;
   }
   const auto& list = undo ? current().undo() : current().do_();
+  if (undo) {
+    not_undone_.push_back(absl::StrCat("not undone: run by hand: ",
+                                       absl::StrJoin(list, " ",
+                                                     [](std::string* line, const std::string& argument) {
+                                                       absl::StrAppend(line, ShellQuoted(argument));
+                                                     }),
+                                       " (disturbance ", Quoted(current().name()), ", undo: ", error, ")"));
+    options_.log->Note(not_undone_.back());
+  }
   options_.feed->Warn(absl::StrCat(Name(), ": ", CommandWord(undo), " failed: ",
                                    SanitizeForTerminal(absl::StrCat(absl::StrJoin(list, " "), ": ", error))));
 }
@@ -127,7 +153,23 @@ void Disturber::Next() {
   ++next_;
 }
 
+Disturber::~Disturber() {
+  try {
+    Leave();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): another one is under way already
+  }
+}
+
+int64_t Disturber::AfterStepNs(const v1::TestPlan& plan) {
+  int64_t longest_ns = 0;
+  // A `do` that has just begun, and its `undo`: nothing else is started by then.
+  for (const v1::Disturbance& one : plan.disturb())
+    longest_ns = std::max(longest_ns, one.command_limit_ns() * (one.undo().empty() ? 1 : 2));
+  return longest_ns;
+}
+
 void Disturber::Leave() {
+  if (std::exchange(left_, true)) return;
   if (phase_ == Phase::kDoing) {
     Kill();
     End("killed: interrupted");
@@ -136,6 +178,7 @@ void Disturber::Leave() {
   }
   if (phase_ == Phase::kHolding && !Start(/*undo=*/true)) return Next();
   if (phase_ != Phase::kUndoing) return;
+  if (running_ == nullptr && !TryStart()) return Next();
   running_->Leave();
   options_.feed->Warn(absl::StrCat(Name(), ": undo was started and runs on; nothing waits for its end"));
 }

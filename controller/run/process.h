@@ -146,8 +146,10 @@ class CommandRunner {
   virtual absl::StatusOr<std::unique_ptr<RunningCommand>> Start(const std::vector<std::string>& arguments) = 0;
 };
 
-// In a process group of its own, so that Ctrl-C at the terminal does not end it, with standard input from /dev/null and
-// its output on our standard error.
+// Each command in a process session of its own, so that Ctrl-C at the terminal does not end it and it can ask nothing
+// there, with standard input from /dev/null. Its output goes to our standard error with each Poll and at its end, as
+// far as that takes it without waiting: a reader of ours that hangs or has gone neither stops nor kills the command.
+// One thread.
 std::unique_ptr<CommandRunner> MakeCommandRunner();
 
 }  // namespace plimsoll

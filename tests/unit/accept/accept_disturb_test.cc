@@ -26,8 +26,9 @@ constexpr char kDisturbances[] =
 
 std::string DisturbedText(const std::string& parts, const std::string& more) {
   return absl::StrCat(
-      "hosts: [node1, node2]\nworkload: {dir: /x, rate: 200}\nduration: 90s\naccept: {runs: 1, parts: [", parts, "]}\n",
-      more);
+      "hosts: [node1, node2]\nworkload: {dir: /x, rate: 200, file_size: 128m}\nduration: 90s\naccept: {runs: 1, parts: "
+      "[",
+      parts, "]}\n", more);
 }
 
 v1::TestPlan DisturbedAcceptance(const std::string& more, const std::string& parts = "load, limit, ha, disturb") {
@@ -131,6 +132,7 @@ v1::Report DisturbReportOf() {
   }
   disturb.mutable_disturbances(0)->mutable_undo();
   disturb.set_acknowledged_writes(48'211);
+  disturb.set_looked_for_writes(48'211);
   disturb.add_read_back()->add_writers()->set_acknowledged_writes(48'211);
   return found;
 }
@@ -201,13 +203,13 @@ TEST(AcceptDisturb, PassesOnlyWhereEverythingWasDoneAndReadBack) {
               }),
               "cut: do: exit code 3");
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.mutable_disturbances(0)->set_pause_open(true); }),
-              HasSubstr("still waited after 8.214 s"));
+              HasSubstr("the longest pause is at least 8.214 s"));
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.mutable_disturbances(0)->set_failed_writers(1); }),
               HasSubstr("1 queue manager ended with an error"));
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.clear_read_back(); }),
               HasSubstr("read back on 0 of 1 host"));
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) { disturb.mutable_read_back(0)->set_error("timed out"); }),
-              HasSubstr("not read back: timed out"));
+              HasSubstr("not all read back: timed out"));
   EXPECT_THAT(reason_after([](v1::DisturbReport& disturb) {
                 disturb.mutable_read_back(0)->mutable_writers(0)->set_unreadable(2);
               }),

@@ -8,7 +8,9 @@
 #include <span>
 #include <utility>
 
+#include "agent/writer/extent_reader.h"
 #include "agent/writer/host_read_back.h"
+#include "agent/writer/log_files.h"
 #include "common/page_stamp.h"
 #include "common/posix.h"
 #include "common/protocol.h"
@@ -226,6 +228,53 @@ TEST_F(LogReadBackTest, DropsItsCacheWhereTheFileSystemTakesNoDirectReads) {
       EXPECT_EQ(writer.dropped_cache(), sync == v1::SYNC_MODE_DSYNC);
     }
   }
+}
+
+// Files that were opened with O_DIRECT, of a file system that has no direct I/O.
+class WithoutDirectIo final : public FileOps {
+ public:
+  explicit WithoutDirectIo(FileOps& ops) : ops_(ops) {}
+  absl::StatusOr<UniqueFd> Create(const std::string& relative, int flags) override {
+    return ops_.Create(relative, flags);
+  }
+  std::string PathOf(const std::string& relative) const override { return ops_.PathOf(relative); }
+  int64_t Write(int fd, uint64_t offset_bytes, const std::byte* data, size_t size_bytes) override {
+    return ops_.Write(fd, offset_bytes, data, size_bytes);
+  }
+  int Sync(int fd) override { return ops_.Sync(fd); }
+  int GetFlags(int fd) override { return ops_.GetFlags(fd); }
+  int SetFlags(int fd, int flags) override { return ops_.SetFlags(fd, flags); }
+  uint32_t DirectAlignBytes(int fd) override { return ops_.DirectAlignBytes(fd); }
+  bool IgnoresDirect(int /*fd*/) override { return true; }
+  absl::StatusOr<Space> MeasureSpace() override { return ops_.MeasureSpace(); }
+
+ private:
+  FileOps& ops_;
+};
+
+TEST_F(LogReadBackTest, WhereTheFileSystemIgnoresTheFlagItsCacheIsDroppedAndReadsAreNotCalledDirect) {
+  auto setup = MakeWorkSetup(plan_);
+  ASSERT_THAT(setup, IsOk());
+  const auto targets = TargetFiles::Create(*sandbox_, permissions_);
+  ASSERT_THAT(targets, IsOk());
+  const auto places = MakeLogPlaces(*sandbox_, **targets, *setup);
+  ASSERT_THAT(places, IsOk());
+  const LogPlace& place = places->front();
+  const std::vector<std::byte> written(4096, std::byte{7});
+  {
+    const auto extent = place.directory->CreateFile(ExtentName(1, "S", 0), O_RDWR);
+    ASSERT_THAT(extent, IsOk());
+    ASSERT_EQ(place.ops->Write(extent->get(), 0, written.data(), written.size()), 4096);
+    ASSERT_EQ(place.ops->Sync(extent->get()), 0);
+  }
+  WithoutDirectIo ops(*place.ops);
+  FileExtentReader extents(*place.directory, ops, 1, "S", /*keeps_dirty=*/false);
+  ASSERT_THAT(extents.Open(0), IsOk());
+  const auto read = extents.Read(0, 4096);
+  ASSERT_THAT(read, IsOk());
+  EXPECT_TRUE(std::ranges::equal(*read, written));
+  EXPECT_FALSE(extents.direct());
+  EXPECT_TRUE(extents.dropped_cache());
 }
 
 TEST_F(LogReadBackTest, TheBlockOfAWriteThatFailedMayHoldAnything) {

@@ -78,6 +78,11 @@ class MemoryLog final : public ExtentReader {
     const BlockPlace at = layout().PlaceOf(place);
     return {at.extent, at.offset_bytes, layout().block_bytes()};
   }
+  // Before there is a run of blocks of that size.
+  Range RangeOfPlace(uint64_t place, uint64_t block_bytes) const {
+    const BlockPlace at = log_.LayoutOf({0, block_bytes}).PlaceOf(place);
+    return {at.extent, at.offset_bytes, block_bytes};
+  }
   std::span<std::byte> BytesOf(const Range& range) {
     return std::span(extents_[range.extent]).subspan(range.offset_bytes, range.size_bytes);
   }
@@ -354,6 +359,38 @@ TEST(ReadBack, ABlockWhoseWriteFailedMayHoldTheOldTheNewOrAPart) {
       EXPECT_EQ(Faults(read), 2U);
     }
   }
+}
+
+TEST(ReadBack, ABlockWhoseWriteFailedHoldsNothingElseThanThatOrItsLastAcknowledgedWrite) {
+  // Eight blocks of two pages; the twelfth write began in the place of the fourth, and got through its first page.
+  MemoryLog log(64 * kKiB, 1, {8 * kKiB});
+  const MemoryLog::Range place = log.RangeOfPlace(3, 8 * kKiB);
+  const std::vector<std::byte> filled = CopyOf(log.BytesOf(place));
+  log.Run(1, 8 * kKiB, 11, 4 * kKiB);
+  const std::vector<std::byte> found = CopyOf(log.BytesOf(place));
+  EXPECT_EQ(Faults(log.ReadBack()), 0U);
+  const auto with = [&](const std::vector<std::byte>& bytes) {
+    Put(bytes, log.BytesOf(place));
+    return log.ReadBack();
+  };
+  v1::WriterReadBack read = with(filled);
+  EXPECT_EQ(read.lost(), 1U);
+  EXPECT_EQ(TextAt(read, "/log/0", place.offset_bytes), "lost: holds what preparing wrote");
+  read = with(CopyOf(log.BytesOf(log.RangeOf(2))));
+  EXPECT_EQ(read.lost(), 1U);
+  EXPECT_EQ(TextAt(read, "/log/0", place.offset_bytes), "lost: holds write 11 of this step");
+  EXPECT_EQ(read.findings(0).expected_sequence(), 4U);
+  // The first page of the failed write in the place of its second one.
+  std::vector<std::byte> misplaced = found;
+  std::copy_n(found.begin(), 4 * kKiB, misplaced.begin() + 4 * kKiB);
+  read = with(misplaced);
+  EXPECT_EQ(read.torn(), 1U);
+  EXPECT_EQ(TextAt(read, "/log/0", place.offset_bytes), "torn: page 2 of 2 holds page 1 of write 12 of this step");
+  std::vector<std::byte> half = found;
+  std::copy_n(filled.begin(), 512, half.begin() + 6 * kKiB);
+  EXPECT_EQ(with(half).torn(), 1U);
+  EXPECT_EQ(with(std::vector<std::byte>(8 * kKiB)).foreign(), 1U);
+  EXPECT_EQ(Faults(with(found)), 0U);
 }
 
 TEST(ReadBack, BlocksThatCannotBeReadAreThoseAlone) {

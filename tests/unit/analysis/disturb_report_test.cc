@@ -24,6 +24,8 @@ namespace {
 
 constexpr int64_t kDisturbedWriteNs = 5 * kNsPerMs;
 constexpr int64_t kDisturbedStepNs = 30 * kNsPerSecond;
+// Of each log: more than are written.
+constexpr uint64_t kLogBlocks = 100'000;
 
 int64_t Seconds(double seconds) {
   return static_cast<int64_t>(seconds * static_cast<double>(kNsPerSecond));
@@ -67,6 +69,9 @@ v1::HostReadBack WholeReadBack(const std::vector<v1::JournalRecord>& records, ui
       v1::WriterReadBack& writer = *read_back.mutable_done()->add_writers();
       writer.set_qm(totals.qm());
       writer.set_acknowledged_writes(totals.writes());
+      writer.set_blocks(kLogBlocks);
+      writer.set_written_blocks(std::min(totals.writes(), kLogBlocks));
+      writer.set_read_bytes(kLogBlocks * 4096);
       writer.set_direct(true);
     }
   }
@@ -318,6 +323,16 @@ TEST(DisturbReport, WhatWasNotReadBackPassesNothing) {
               }),
               HasSubstr("qm1 looked for 10 of "));
   EXPECT_THAT(reason_of([](v1::HostReadBack& read_back) {
+                read_back.mutable_done()->mutable_writers(0)->set_written_blocks(7);
+                return true;
+              }),
+              HasSubstr("qm1 did not read its whole log: 409,600,000 bytes of 100,000 blocks, 7 of them written"));
+  EXPECT_THAT(reason_of([](v1::HostReadBack& read_back) {
+                read_back.mutable_done()->mutable_writers(0)->set_read_bytes(4096);
+                return true;
+              }),
+              HasSubstr("qm1 did not read its whole log: 4,096 bytes of 100,000 blocks"));
+  EXPECT_THAT(reason_of([](v1::HostReadBack& read_back) {
                 read_back.mutable_done()->mutable_writers(0)->set_direct(false);
                 return true;
               }),
@@ -346,6 +361,117 @@ TEST(DisturbReport, RecordsThatContradictOneAnotherAreLeftOutAndNamed) {
   EXPECT_THAT(Analyze(other).verdict().reasons(), Contains(HasSubstr("the run disturbs nothing")));
 }
 
+// Of a run whose second host's log has so many blocks, with a command 10 s after the beginning of 30 s.
+v1::Report ReportOfSmallLog(uint64_t blocks) {
+  SimRun run = RunWithStalls({});
+  run.criteria = {"p50<1s"};
+  return Analyze(DisturbedJournal(run, {{.begin_s = 10}}, [&](v1::HostReadBack& read_back) {
+    if (read_back.host() == 0) return true;
+    v1::WriterReadBack& writer = *read_back.mutable_done()->mutable_writers(0);
+    writer.set_blocks(blocks);
+    writer.set_written_blocks(blocks);
+    writer.set_read_bytes(blocks * 4096);
+    return true;
+  }));
+}
+
+// Some 200 writes a second: 2,000 before the command, and 4,000 after it.
+TEST(DisturbReport, WritesSinceTheFirstCommandThatWereOverwrittenLeaveItUndecided) {
+  const v1::Report report = ReportOfSmallLog(3'000);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(OutcomeOf(report, "lost==0"), v1::OUTCOME_INCONCLUSIVE);
+  ASSERT_EQ(report.verdict().reasons_size(), 1);
+  EXPECT_THAT(report.verdict().reasons(0),
+              StartsWith("beta: its acknowledged writes were not all read back: qm1 wrote "));
+  EXPECT_THAT(report.verdict().reasons(0),
+              HasSubstr(" times since the first command, and its log has only 3,000 blocks: the earlier ones were "
+                        "overwritten and could not be looked for; use a larger file_size or num_files (at least 16m "
+                        "together)"));
+  EXPECT_THAT(RenderText(report), Not(HasSubstr("all there")));
+}
+
+TEST(DisturbReport, WritesBeforeTheFirstCommandMayBeOverwritten) {
+  const v1::Report report = ReportOfSmallLog(4'400);
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_PASS);
+  EXPECT_EQ(report.disturb().looked_for_writes(),
+            4'400 + report.disturb().read_back(0).writers(0).acknowledged_writes());
+  EXPECT_LT(report.disturb().looked_for_writes(), report.disturb().acknowledged_writes());
+  EXPECT_THAT(RenderText(report), HasSubstr("Read back: the last 10,"));
+}
+
+TEST(DisturbReport, AHostThatDidNotReportTheEndOfItsStepHasNotReadEverythingBack) {
+  std::vector<v1::JournalRecord> records = DisturbedJournal(RunWithStalls({}), Takeover());
+  std::erase_if(records, [](const v1::JournalRecord& record) {
+    return record.has_step_done() && record.step_done().host() == 1;
+  });
+  EXPECT_THAT(Analyze(records).verdict().reasons(), Contains(HasSubstr("did not report the end of the step")));
+}
+
+// Alpha writes 2,000 times a second, beta 200 times: what beta does changes the load by less than a tenth.
+SimRun RunWithSmallShare(const std::vector<SimStall>& alpha, const std::vector<SimStall>& beta) {
+  SimRun run = RunWithStalls(beta);
+  const auto fast = [](uint64_t /*number*/, int64_t /*start_ns*/) { return 499 * kNsPerUs; };
+  run.hosts[0].steps = {{ClosedLoop(kDisturbedStepNs, 1'000, WithStalls(fast, alpha))}};
+  return run;
+}
+
+TEST(DisturbReport, APauseThatDidNotEndHasNoRecoveryHoweverSmallItsShareOfTheLoad) {
+  SimRun run = RunWithSmallShare({}, {{Seconds(12), Seconds(60)}});
+  run.hosts[1].lost_after_ns = Seconds(15);
+  const v1::DisturbanceReport takeover = Analyze(DisturbedJournal(run, Takeover())).disturb().disturbances(0);
+  EXPECT_TRUE(takeover.pause_open());
+  EXPECT_TRUE(takeover.do_().pause_open());
+  EXPECT_FALSE(takeover.do_().has_recovery_ns());
+  EXPECT_FALSE(takeover.has_recovery_ns());
+}
+
+TEST(DisturbReport, APauseOfALostHostIsOpenBesideALongerOneThatEnded) {
+  SimRun run = RunWithSmallShare({{Seconds(10.5), Seconds(15)}}, {{Seconds(12), Seconds(60)}});
+  run.hosts[1].lost_after_ns = Seconds(14);
+  const v1::Report report = Analyze(DisturbedJournal(run, Takeover()));
+  const v1::DisturbanceReport& takeover = report.disturb().disturbances(0);
+  EXPECT_EQ(takeover.pause_host(), "alpha");
+  EXPECT_GE(takeover.longest_pause_ns(), Seconds(4.5));
+  EXPECT_TRUE(takeover.pause_open());
+  EXPECT_TRUE(takeover.do_().pause_open());
+  EXPECT_THAT(RenderText(report), HasSubstr("\u2265 4.5"));
+}
+
+TEST(DisturbReport, AReadThatWasUnderWayWhenAHostWasLostIsNoPause) {
+  for (const int32_t step : {-1, 0}) {
+    std::vector<v1::JournalRecord> records = DisturbedJournal(RunWithStalls({}), Takeover());
+    v1::JournalRecord lost;
+    lost.set_time_ns(records.back().time_ns());
+    lost.mutable_host_lost()->set_host(1);
+    lost.mutable_host_lost()->set_step(step);
+    v1::InFlight& read = *lost.mutable_host_lost()->add_in_flight();
+    read.set_qm(1);
+    read.set_since_ns(lost.time_ns() + 7'000 * kNsPerSecond - Seconds(12));
+    read.set_age_ns(Seconds(12));
+    read.set_read_percent(100);
+    records.insert(records.end() - 1, lost);
+    const v1::DisturbanceReport takeover = Analyze(records).disturb().disturbances(0);
+    EXPECT_EQ(takeover.longest_pause_ns(), kDisturbedWriteNs) << step;
+    if (step < 0) EXPECT_FALSE(takeover.pause_open());
+  }
+}
+
+TEST(DisturbReport, TheShareOfTheTargetRateIsShownAndNotDemanded) {
+  for (const bool criteria : {false, true}) {
+    SimRun run = RunWithStalls({{Seconds(10.4), Seconds(13.6)}});
+    for (SimHost& host : run.hosts) host.rate_per_second = 180;
+    run.hosts[1].not_issued = 200;
+    if (criteria) run.criteria = {"service_max<20s"};
+    const v1::Report report = Analyze(DisturbedJournal(run, Takeover()));
+    EXPECT_EQ(report.verdict().outcome(), criteria ? v1::OUTCOME_PASS : v1::OUTCOME_DONE);
+    EXPECT_THAT(
+        report.verdict().remark(),
+        ::testing::MatchesRegex("the target rate is not demanded under disturbances: 9[0-9]\\.[0-9][0-9] % of it "
+                                "in step 1, beta/qm1"));
+    EXPECT_THAT(RenderText(report), HasSubstr("not demanded under disturbances"));
+  }
+}
+
 // Seconds with so many writes, of an average latency of 1 ms, but for those of `slow_ms`.
 std::vector<LoadSecond> Load(const std::vector<uint64_t>& writes, const std::map<size_t, double>& slow_ms = {}) {
   std::vector<LoadSecond> seconds;
@@ -366,6 +492,7 @@ TEST(LoadSeconds, TheBaselineIsTheRangeOfTheSecondsBeforeTheFirstDisturbance) {
   EXPECT_FALSE(IsAsBefore({.writes = 80, .average_ns = 1e6}, *baseline));
   EXPECT_FALSE(IsAsBefore({.writes = 500, .average_ns = 1.33e6}, *baseline)) << "a backlog is worked off";
   EXPECT_FALSE(IsAsBefore({.averaged = true, .writes = 100, .average_ns = 1e6}, *baseline));
+  EXPECT_FALSE(IsAsBefore({.paused = true, .writes = 100, .average_ns = 1e6}, *baseline)) << "one of many waited";
   EXPECT_FALSE(BaselineOf(seconds, Seconds(2.9)).has_value()) << "two seconds";
   EXPECT_FALSE(BaselineOf(Load({1, 0, 1, 1}), Seconds(4)).has_value()) << "a load too small for seconds";
 }
