@@ -258,7 +258,7 @@ v1::HostDescription DescribeHost(const std::string& name, const std::string& ins
   host.set_instance_id(instance_id);
   host.set_name(name);
   if (!request.counters_of_mount().empty()) {
-    *host.mutable_mount() = ReadMountCounters(request.counters_of_mount());
+    *host.mutable_mount_counters() = ReadMountCounters(request.counters_of_mount());
     return host;
   }
   const KernelClock clock = ReadKernelClock();

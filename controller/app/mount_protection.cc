@@ -146,7 +146,7 @@ std::optional<Failure> MountProtection::TakeFirst(Fleet& fleet, const std::vecto
     if (!host->description.ok()) {
       return Failure{Exit::kCannotRun, {UnreachableInWords(host->address, host->description.status())}};
     }
-    const v1::MountCounters& mount = host->description->mount();
+    const v1::MountCounters& mount = host->description->mount_counters();
     if (mount.error_code() == static_cast<int32_t>(absl::StatusCode::kNotFound)) {
       not_mounted.lines.push_back(absl::StrCat(host->label, ": ", mount.error()));
       continue;
@@ -186,7 +186,7 @@ absl::StatusOr<std::vector<v1::MountCounters>> MountProtection::Read(Fleet& flee
     if (!host.description.ok()) {
       return absl::UnavailableError(UnreachableInWords(host.label, host.description.status()));
     }
-    readings.push_back(host.description->mount());
+    readings.push_back(host.description->mount_counters());
   }
   return readings;
 }
