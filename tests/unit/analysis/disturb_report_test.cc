@@ -163,7 +163,8 @@ TEST(DisturbReport, APauseIsFoundWithItsQueueManagerItsLengthAndWhenTheLoadIsAsB
 
 TEST(DisturbReport, APauseLongAfterTheCommandCountsUntilItsEnd) {
   const v1::Report report = Analyze(DisturbedJournal(RunWithStalls({{Seconds(15.2), Seconds(17.6)}}), Takeover()));
-  EXPECT_EQ(report.disturb().disturbances(0).do_().recovery_ns(), Seconds(8)) << "not the calm seconds before it";
+  EXPECT_EQ(report.disturb().disturbances(0).recovery_ns(), Seconds(8)) << "not the calm seconds before it";
+  EXPECT_FALSE(report.disturb().disturbances(0).do_().has_recovery_ns()) << "two calm seconds are left before undo";
 }
 
 TEST(DisturbReport, APauseOfTheUndoCountsFromItsOwnStartToo) {

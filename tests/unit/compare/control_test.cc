@@ -76,8 +76,8 @@ TEST(Control, HostsThatAreAlikeAreNamedTogether) {
         CompareControl(SidesOf({RunOf(0, storage)}, {RunOf(30, {{1, 10}, {1, 10}, {1, 10}})}));
     return control.summary(1);
   };
-  EXPECT_EQ(summary({{9, 200}, {9, 300}, {9, 20}}),
-            "4 KiB: p99 of storage is on node[1-3] 2.00 to 30.0 times that of control.");
+  EXPECT_EQ(summary({{9, 200}, {9, 300}, {9, 25}}),
+            "4 KiB: p99 of storage is on node[1-3] 2.50 to 30.0 times that of control.");
   EXPECT_EQ(summary({{1, 10}, {1, 19}, {1, 5}}),
             "4 KiB: p99 of storage is on node[1-3] 0.50 to 1.90 times that of control.");
 }
