@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -71,9 +72,15 @@ absl::StatusOr<ProtectedSecond> MountCounts::Add(std::vector<v1::MountCounters> 
     const uint64_t writes = now.writes - before.writes;
     second.writes += writes;
     PerHost& of_host = hosts_[host];
-    of_host.pending_ms += now.time_ms - before.time_ms;
-    // The flush of a write may end in a later second, in which no write does.
-    if (writes > 0) second.latency_sum_ns += static_cast<double>(std::exchange(of_host.pending_ms, 0)) * kNsPerMs;
+    // The flush of a write may end in a later second, in which no write does. What is older is of others: on a
+    // partition, of those that flush the rest of its disk.
+    of_host.pending_ms.push_back(now.time_ms - before.time_ms);
+    if (of_host.pending_ms.size() > SlowdownRule::kRecentSeconds) of_host.pending_ms.pop_front();
+    if (writes > 0) {
+      const uint64_t time_ms = std::accumulate(of_host.pending_ms.begin(), of_host.pending_ms.end(), uint64_t{0});
+      second.latency_sum_ns += static_cast<double>(time_ms) * kNsPerMs;
+      of_host.pending_ms.clear();
+    }
     SilenceRule& silence = of_host.silence;
     silence.Add(writes, !IsIdle(reading, of_host));
     if (!silence.too_long()) continue;
@@ -87,8 +94,8 @@ absl::StatusOr<ProtectedSecond> MountCounts::Add(std::vector<v1::MountCounters> 
 }
 
 double MountCounts::ErrorNs() const {
-  // The sum of any seconds in a row is still the difference of two readings, each of a second with a write.
-  // Writes, and what makes them stable.
+  // The sum of the seconds that are compared is still the difference of two readings: in so few, only what is before
+  // all of them is left out. Writes, and what makes them stable.
   constexpr double kSums = 2;
   return kSums * static_cast<double>(last_.size()) * kNsPerMs;
 }

@@ -39,8 +39,8 @@ class MountCounts {
   MountCounts(std::vector<std::string> labels, std::vector<v1::MountCounters> first);
 
   // What was written since the readings before: a host each, in the order of the labels. The time of flushes, and of
-  // COMMIT on NFS, counts with the writes; that of a second in which no write of the host ended, with the next that
-  // does. FAILED_PRECONDITION names the host whose counters show nothing any more: it has
+  // COMMIT on NFS, counts with the writes; that of up to four seconds in which no write of the host ended, with the
+  // next that does. FAILED_PRECONDITION names the host whose counters show nothing any more: it has
   // another file system there, or is silent for too long.
   absl::StatusOr<ProtectedSecond> Add(std::vector<v1::MountCounters> readings);
 
@@ -52,8 +52,8 @@ class MountCounts {
  private:
   struct PerHost {
     SilenceRule silence;
-    // Time of writes and flushes since the last second in which a write ended.
-    uint64_t pending_ms = 0;
+    // Time of writes and flushes in each of the latest seconds since the last one in which a write ended.
+    std::deque<uint64_t> pending_ms;
     // MountCounters.nfs_unanswered of the latest readings.
     std::deque<uint64_t> unanswered;
   };

@@ -66,6 +66,10 @@ void ClientHost::StartClient(const std::vector<std::string>& command, State stat
   Enter(state);
 }
 
+int64_t ClientHost::StartLimitNs() const {
+  return kStartLimitNs;
+}
+
 void ClientHost::Enter(State state) {
   const MonotonicNs now = clock_.Now();
   switch (state) {
@@ -76,7 +80,7 @@ void ClientHost::Enter(State state) {
       deadline_ = now + kCopyLimitNs;
       break;
     case State::kStarting:
-      deadline_ = now + kStartLimitNs;
+      deadline_ = now + StartLimitNs();
       break;
     default:
       deadline_.reset();
@@ -93,7 +97,7 @@ size_t ClientHost::AddWaits(std::vector<pollfd>& waits) {
   waits.push_back({reads ? client_->output() : -1, POLLIN, 0});
   waits.push_back({client_->errors(), POLLIN, 0});
   waits.push_back({sends ? client_->input() : -1, POLLOUT, 0});
-  waits.push_back({listener_.get(), POLLIN, 0});
+  waits.push_back({std::exchange(accept_paused_, false) ? -1 : listener_.get(), POLLIN, 0});
   if (link_.has_value()) link_->AddWaits(waits);
   return waits.size() - before;
 }
@@ -203,7 +207,11 @@ void ClientHost::Listen() {
 void ClientHost::Accept() {
   while (listener_.valid()) {
     UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.valid()) return;
+    if (!socket.valid()) {
+      // The connection stays in the queue, so that poll(2) would find it at once, again and again.
+      accept_paused_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      return;
+    }
     link_->Open(std::move(socket));
   }
 }
@@ -231,11 +239,11 @@ void ClientHost::CheckTime() {
     Kill();
     return;
   }
-  const std::string words = state_ == State::kStarting
-                                ? absl::StrCat("its agent did not start within ", FormatDuration(kStartLimitNs),
-                                               ": does a file system there hang?")
-                                : absl::StrCat(NoAnswer(), " within ", FormatDuration(kConnectLimitNs),
-                                               ": is the host, or a file system there, hung?");
+  const std::string words =
+      state_ == State::kStarting
+          ? absl::StrCat("its agent did not start within ", FormatDuration(StartLimitNs()), ": ", WhyNoStart())
+          : absl::StrCat(NoAnswer(), " within ", FormatDuration(kConnectLimitNs),
+                         ": is the host, or a file system there, hung?");
   Fail({name_, Exit::kCannotRun, absl::StrCat(name_, ": ", words)});
 }
 

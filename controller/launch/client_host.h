@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,6 +53,8 @@ class ClientHost {
 
   // Appends what to wait for; returns how many descriptors that are.
   size_t AddWaits(std::vector<pollfd>& waits);
+  // Whether Serve has to be called soon although nothing may be found: a time runs out, or AddWaits left something out.
+  bool needs_time() const { return client_ != nullptr && (deadline_.has_value() || accept_paused_); }
   // What poll(2) found of these, in the same order; empty: nothing was waited for. Call it now and then: times run out.
   void Serve(std::span<const pollfd> found);
 
@@ -86,6 +89,9 @@ class ClientHost {
   virtual HostFailure EndedEarly() const = 0;
   // Why nothing happens in this state.
   virtual std::string NoAnswer() const = 0;
+  // How long the agent may take to start, and what may be why it takes longer.
+  virtual int64_t StartLimitNs() const;
+  virtual std::string WhyNoStart() const { return "does a file system there hang?"; }
   // What Finish sends; empty: nothing.
   virtual std::string FarewellText(bool /*remove*/) const { return ""; }
   // Whether the agent has ended once its last frame has come.
@@ -96,6 +102,8 @@ class ClientHost {
   void StartClient(const std::vector<std::string>& command, State state, const std::string& way_out);
   // From now on the client's output is the agent's, until its last frame.
   void BeginLink() { link_.emplace(); }
+  // Whether it has been the agent's before.
+  bool link_begun() const { return link_.has_value(); }
   // Bytes of the client's output: the link's, or text.
   void Take(std::string_view bytes);
   void SendText(const std::string& text);
@@ -141,6 +149,8 @@ class ClientHost {
   size_t copied_ = 0;
   std::optional<StdioLink> link_;
   UniqueFd listener_;
+  // No descriptor was left for a connection: the listener is left out of one wait.
+  bool accept_paused_ = false;
   bool agent_ended_ = false;
   bool fails_at_end_ = false;
   bool close_when_sent_ = false;

@@ -96,6 +96,7 @@ std::vector<HostFailure> ClientLauncher::Launch(const std::vector<AgentPlace>& p
   for (const AgentPlace& place : places) {
     if (watch_.interrupts() > 0) return failures;
     hosts_.push_back(setup_.make_host(place.address, absl::StrCat(directory_, "/", hosts_.size(), ".sock")));
+    roots_[hosts_.back()->name()] = place.roots;
     hosts_.back()->Start(place.roots, all_arguments);
     ServeOnce(0, -1);
   }
@@ -114,6 +115,8 @@ std::vector<HostFailure> ClientLauncher::Launch(const std::vector<AgentPlace>& p
 }
 
 void ClientLauncher::ServeOnce(int timeout_ms, int stop) {
+  const auto needs_time = [](const auto& host) { return host->needs_time(); };
+  if (timeout_ms < 0 && std::ranges::any_of(hosts_, needs_time)) timeout_ms = kTickMs;
   std::vector<pollfd> waits;
   std::vector<size_t> counts;
   counts.reserve(hosts_.size());
@@ -200,6 +203,14 @@ std::string ClientLauncher::Target(const std::string& name) const {
   return found == serving_.end() ? name : absl::StrCat("unix:", found->second->local_socket());
 }
 
+std::string ClientLauncher::RemovalText(const ClientHost& host) const {
+  const auto roots = roots_.find(host.name());
+  if (setup_.clean_options.empty() || host.agent_ended() || roots == roots_.end() || roots->second.empty()) return "";
+  std::string command = absl::StrCat("plimsoll clean --hosts ", ShellQuoted(host.name()), setup_.clean_options);
+  for (const AgentRoot& root : roots->second) absl::StrAppend(&command, " --dir ", ShellQuoted(root.path));
+  return absl::StrCat("; what it left, if it was killed, is removed by: ", command, " --yes");
+}
+
 // A lost host may be back by now, so that it can be ended like the others: `lost` makes no difference.
 std::vector<std::string> ClientLauncher::End(const std::set<std::string>& /*lost*/) {
   using State = ClientHost::State;
@@ -210,8 +221,8 @@ std::vector<std::string> ClientLauncher::End(const std::set<std::string>& /*lost
   for (const auto& host : hosts_) {
     const bool served = serving_.contains(host->name());
     if (served && host->state() == State::kEnded && !host->failure().has_value()) {
-      notes.push_back(
-          absl::StrCat(host->name(), ": ", setup_.client, " ", host->LastWords(), "; its agent ends with it"));
+      notes.push_back(absl::StrCat(host->name(), ": ", setup_.client, " ", host->LastWords(),
+                                   "; its agent ends with it", RemovalText(*host)));
     }
     host->End();
   }
@@ -229,11 +240,13 @@ std::vector<std::string> ClientLauncher::End(const std::set<std::string>& /*lost
   }
   while (pending(ended) && in_time()) ServeOnce(kTickMs, -1);
   for (const auto& host : hosts_) {
-    if (serving_.contains(host->name()) && host->failure().has_value()) notes.push_back(host->failure()->line);
+    if (serving_.contains(host->name()) && host->failure().has_value()) {
+      notes.push_back(absl::StrCat(host->failure()->line, RemovalText(*host)));
+    }
     if (ended(*host)) continue;
     notes.push_back(absl::StrCat(host->name(),
-                                 ": the agent did not end in time: it ends by itself, at the latest 60 s "
-                                 "after its session"));
+                                 ": the agent did not end in time: it ends by itself, some minutes after its "
+                                 "session at the latest"));
     host->Kill();
   }
   const MonotonicNs last = clock_.Now() + kKillLimitNs;

@@ -48,6 +48,8 @@ class ClientLauncher final : public Launcher {
     size_t copy_bytes = 0;
     // Whether the copies are removed in the end.
     bool clean = false;
+    // Options by which `plimsoll clean` starts such agents; empty: the host itself removes what a killed agent left.
+    std::string clean_options = {};
   };
 
   // The system's error where the private directory cannot be made. `clock` outlives it.
@@ -67,11 +69,14 @@ class ClientLauncher final : public Launcher {
       : setup_(std::move(setup)), clock_(clock), watch_(std::move(watch)) {}
 
   absl::Status PrepareDirectory();
-  // Waits for what the hosts have, once: at most `timeout_ms`, or until `stop` is readable (-1: nothing is).
+  // Waits for what the hosts have, once: at most `timeout_ms` (-1: as long as no host needs time), or until `stop` is
+  // readable (-1: nothing is).
   void ServeOnce(int timeout_ms, int stop);
   // Serves the hosts until each is in one of the states, or the user has interrupted `interrupts` times.
   bool ServeUntil(const std::set<ClientHost::State>& states, int interrupts);
   void Report(MonotonicNs begin);
+  // What removes the files of an agent whose end the host has not reported, to be appended to a note; may be empty.
+  std::string RemovalText(const ClientHost& host) const;
   void StartReading();
   void StopReading();
 
@@ -83,6 +88,8 @@ class ClientLauncher final : public Launcher {
   std::vector<std::unique_ptr<ClientHost>> hosts_;
   // Hosts that serve, by name.
   std::map<std::string, const ClientHost*> serving_;
+  // The directories below which their agents may write, by name.
+  std::map<std::string, std::vector<AgentRoot>> roots_;
   // Between StartReading and StopReading the hosts are its own.
   std::thread reader_;
   UniqueFd stop_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/link/frame.h"
+#include "common/units.h"
 #include "controller/launch/command_words.h"
 
 namespace plimsoll {
@@ -15,6 +16,11 @@ namespace {
 constexpr size_t kMostShown = 4 << 10;
 // Of an agent that is only asked: it writes nothing.
 constexpr char kAnyDirectory[] = "/tmp";
+// A command may wait in a queue, or pull an image.
+constexpr int64_t kCommandStartLimitNs = 5 * 60 * kNsPerSecond;
+// An agent that has started waits for those that have not.
+constexpr char kSessionWait[] = "--session-wait";
+constexpr char kSessionWaitTime[] = "6m";
 
 }  // namespace
 
@@ -28,9 +34,19 @@ void CommandHost::Start(const std::vector<AgentRoot>& roots, const std::vector<s
   arguments_.insert(arguments_.end(), {"plimsoll-agent", "--stdio", "--log-level", "error"});
   for (const AgentRoot& root : roots_) arguments_.insert(arguments_.end(), {"--root", root.path});
   if (roots_.empty()) arguments_.insert(arguments_.end(), {"--root", kAnyDirectory});
+  const auto waits = [](const std::string& option) { return option.starts_with(kSessionWait); };
+  if (std::ranges::none_of(more, waits)) arguments_.insert(arguments_.end(), {kSessionWait, kSessionWaitTime});
   arguments_.insert(arguments_.end(), more.begin(), more.end());
-  if (name_.starts_with('-')) {
-    Fail({name_, Exit::kWrong, absl::StrCat(name_, ": the name of a host cannot begin with '-'")});
+  std::string problem = ProblemOfWord("the name of the host", name_);
+  if (name_.starts_with('-')) problem = "the name of a host cannot begin with '-'";
+  for (const AgentRoot& root : roots_) {
+    if (problem.empty()) problem = ProblemOfWord(root.option.empty() ? "the directory" : root.option, root.path);
+  }
+  for (const std::string& option : more) {
+    if (problem.empty()) problem = ProblemOfWord("the agent's option", option);
+  }
+  if (!problem.empty()) {
+    Fail({name_, Exit::kWrong, absl::StrCat(name_, ": ", problem)});
     return;
   }
   Enter(State::kReady);
@@ -51,6 +67,14 @@ void CommandHost::TakeText(std::string_view text) {
 
 HostFailure CommandHost::EndedEarly() const {
   return CommandFailure({name_, command_.client, errors_, garbled_, how_ended_}, roots_);
+}
+
+int64_t CommandHost::StartLimitNs() const {
+  return kCommandStartLimitNs;
+}
+
+std::string CommandHost::WhyNoStart() const {
+  return absl::StrCat("is ", command_.client, " waiting for something?");
 }
 
 std::string CommandHost::NoAnswer() const {

@@ -1,6 +1,7 @@
 // One host on which a command of the user's starts the agent that is installed there.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ class CommandHost final : public ClientHost {
   void TakeText(std::string_view text) override;
   HostFailure EndedEarly() const override;
   std::string NoAnswer() const override;
+  int64_t StartLimitNs() const override;
+  std::string WhyNoStart() const override;
 
   const HostCommand& command_;
   std::vector<std::string> arguments_;

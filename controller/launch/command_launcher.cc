@@ -57,6 +57,7 @@ ClientLauncher::Setup CommandLaunch(HostCommand command, const std::string& name
     return std::make_unique<CommandHost>(*shared, clock, address, std::move(local_socket));
   };
   setup.arguments = options.Values(kAgentOption);
+  setup.clean_options = options.OnCommandLine();
   return setup;
 }
 

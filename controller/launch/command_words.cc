@@ -1,5 +1,9 @@
 #include "controller/launch/command_words.h"
 
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/link/frame.h"
 #include "common/protocol.h"
+#include "common/text.h"
 #include "controller/fleet/agent_trust.h"
 
 namespace plimsoll {
@@ -21,6 +26,17 @@ std::string LastTwoLines(const std::string& text) {
 }
 
 }  // namespace
+
+std::string ProblemOfWord(const std::string& what, const std::string& word) {
+  constexpr std::string_view kPlain = "_./:=,@%+[]-";
+  const auto plain = [&kPlain](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, plain)) return "";
+  return absl::StrCat(what, ", ", Quoted(word),
+                      ", may be read by a shell on its way to the agent: use letters, digits and ", std::string(kPlain),
+                      " alone");
+}
 
 HostFailure CommandFailure(const CommandEvidence& evidence, const std::vector<AgentRoot>& roots) {
   // With a terminal in between, what the agent writes to standard error is on standard output.

@@ -23,6 +23,10 @@ struct CommandEvidence {
   std::string ended;
 };
 
+// Why a word cannot follow a command, behind which a shell on another machine may read it (`ssh gateway podman exec`);
+// `what` is what it is. Empty: it can, because no shell gives any of its characters a meaning.
+std::string ProblemOfWord(const std::string& what, const std::string& word);
+
 // `roots` are those that the agent was given.
 HostFailure CommandFailure(const CommandEvidence& evidence, const std::vector<AgentRoot>& roots);
 

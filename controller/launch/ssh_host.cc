@@ -135,7 +135,8 @@ void SshHost::Start(const std::vector<AgentRoot>& roots, const std::vector<std::
 
 void SshHost::TakeText(std::string_view text) {
   while (!text.empty()) {
-    if (state_ == State::kStarting && line_.empty() && BeginsFrame(text)) {
+    // Once: a host that sends one last frame after the other would be taken for as many agents.
+    if (state_ == State::kStarting && line_.empty() && !link_begun() && BeginsFrame(text)) {
       BeginLink();
       return Take(text);
     }

@@ -114,7 +114,8 @@ class Launched:
         run, clients, agents = self.start_measuring("--on-host-loss", "abort")
         os.kill(clients[1], signal.SIGKILL)
         result = self.assert_host2_was_lost(run)
-        self.assertRegex(result.err, r"(?m)^plimsoll: host2: kubectl ended with signal 9; its agent ends with it$")
+        self.assertRegex(result.err, r"(?m)^plimsoll: host2: kubectl ended with signal 9; its agent ends with it; what it left, if it was "
+                                     r"killed, is removed by: plimsoll clean --hosts host2 --launch .* --dir \S+ --yes$")
         self.await_nothing(agents)
 
     def test_a_controller_killed_while_hosts_measure(self):
@@ -153,6 +154,10 @@ class Launched:
         (self.tools / "programs").write_text("/missing")
         self.refused(r"host1: no agent answered: plimsoll-agent [\d.]+ must be in the PATH there \(kubectl ended with exit code 126: "
                      r'error: exec: "plimsoll-agent": executable file not found in \$PATH; command terminated with exit code 126\)$')
+
+    def test_what_a_shell_on_the_way_would_read_is_refused(self):
+        self.refused(r"host1: the agent's option, '--name=\$\(id\)', may be read by a shell on its way to the agent: ",
+                     "--agent-option=--name=$(id)", code=2)
 
     def test_an_option_that_the_agent_refuses(self):
         self.refused(r"host1: .*--no-such-option", "--agent-option=--no-such-option", code=2)

@@ -64,6 +64,16 @@ TEST(MountCounts, TheTimeOfASecondWithoutAWriteCountsWithTheNextWrite) {
   EXPECT_EQ(Taken(counts, {Disk(102, 202, 5), Disk(3, 4, 5)}).latency_sum_ns, 1.0 * kNsPerMs) << "once";
 }
 
+TEST(MountCounts, OfALongSilenceTheLastFourSecondsCount) {
+  MountCounts counts({"a"}, {Disk(100, 200, 0, true)});
+  uint64_t flush_ms = 0;
+  for (int i = 0; i < 60; ++i) {
+    flush_ms += 7;
+    EXPECT_EQ(Taken(counts, {Disk(100, 200, flush_ms, true)}).latency_sum_ns, 0);
+  }
+  EXPECT_EQ(Taken(counts, {Disk(101, 203, flush_ms + 2, true)}).latency_sum_ns, (4 * 7 + 3 + 2) * 1.0 * kNsPerMs);
+}
+
 TEST(MountCounts, AFlushThatEndsInALaterSecondThanItsWriteIsSlowed) {
   MountCounts counts({"a"}, {Disk(0, 0, 0)});
   SlowdownRule rule(2, counts.ErrorNs());

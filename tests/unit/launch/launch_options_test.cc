@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/link/frame.h"
@@ -212,7 +213,70 @@ TEST(CommandLauncherTest, TheNameOfTheHostIsInTheCommandAndTheAgentsCommandLineB
   EXPECT_THAT(
       LinesOf((*launcher)->Launch({{"node1:7461", {{"/mnt"}}}}, {"--keep-leftovers"})),
       ElementsAre(EndsWith("(sh ended with exit code 7: at-node1 plimsoll-agent --stdio --log-level error --root "
-                           "/mnt --keep-leftovers)")));
+                           "/mnt --session-wait 6m --keep-leftovers)")));
+}
+
+TEST(CommandLauncherTest, WhatAShellOnTheWayWouldReadIsRefusedByName) {
+  const SystemClock clock;
+  const auto line = [&clock](const std::string& name, const std::string& root, const std::string& option) {
+    auto launcher = ByCommand("sh -c 'exit 7' {host}", clock);
+    EXPECT_THAT(launcher, IsOk());
+    const std::vector<HostFailure> failures = (*launcher)->Launch({{name + ":7461", {{root}}}}, {option});
+    EXPECT_EQ(failures.at(0).code == Exit::kWrong, !absl::StrContains(failures.at(0).line, "sh ended with"));
+    return failures.at(0).line;
+  };
+  EXPECT_THAT(line("node1", "/mnt/mq_log-1.a,b=c@d+e%f:g[h]", "--allow-kept"), HasSubstr("sh ended with exit code 7"));
+  EXPECT_THAT(line("a;reboot", "/mnt", "--allow-kept"),
+              AllOf(StartsWith("a;reboot: the name of the host, 'a;reboot', may be read by a shell"),
+                    HasSubstr("use letters, digits and _./:=,@%+[]- alone")));
+  EXPECT_THAT(line("node1", "/mnt/mq log", "--allow-kept"), StartsWith("node1: --dir, '/mnt/mq log', may be read"));
+  EXPECT_THAT(line("node1", "/mnt", "--name=$(reboot)"),
+              StartsWith("node1: the agent's option, '--name=$(reboot)', may be read"));
+}
+
+TEST(CommandLauncherTest, AClientThatWaitsHasFiveMinutesAndIsNamed) {
+  std::signal(SIGPIPE, SIG_IGN);
+  SteppedClock clock;
+  const MonotonicNs begin = clock.Now();
+  const auto tick = [&clock, gives_up = GivesUp()] {
+    clock.Advance(10 * kNsPerSecond);
+    return gives_up();
+  };
+  LaunchOptions options;
+  options.how = absl::StrCat("sh -c '", kHang, "' {host}");
+  auto launcher = MakeLauncher(options, clock, {nullptr, tick});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})),
+              ElementsAre("node1: its agent did not start within 5m: is sh waiting for something?"));
+  EXPECT_GE(clock.Now() - begin, 300 * kNsPerSecond);
+}
+
+// A client whose agent serves until the file may-break exists; it then writes what is no frame, and hangs.
+std::string BreakingClient(const GreetingHost& host) {
+  return absl::StrCat("sh -c 'cd ", host.directory(), "; echo $$ >client; cat hello; head -c ",
+                      kFrameHeaderBytes + HelloPayload().size(),
+                      " >asked; cat probe; while ! [ -e may-break ]; do sleep 0.02; done; echo broken; ", kHang,
+                      "' {host}");
+}
+
+TEST(CommandLauncherTest, AClientThatHangsWhileOthersServeIsKilledWithoutThem) {
+  const FastClock clock;
+  const GreetingHost host;
+  auto launcher = ByCommand(BreakingClient(host), clock);
+  ASSERT_THAT(launcher, IsOk());
+  ASSERT_THAT((*launcher)->Launch({{"node1:7461", {{"/mnt"}}}}, {}), IsEmpty());
+  std::ofstream(host.directory() + "/may-break") << "";
+  pid_t client = 0;
+  std::ifstream(host.directory() + "/client") >> client;
+  ASSERT_GT(client, 0);
+  const GivesUp gives_up;
+  while (kill(client, 0) == 0 && gives_up() == 0) usleep(10'000);
+  EXPECT_EQ(gives_up(), 0) << "it hangs until the launcher ends";
+  EXPECT_THAT((*launcher)->End({}),
+              ElementsAre(AllOf(StartsWith("node1: "),
+                                HasSubstr("; what it left, if it was killed, is removed by: plimsoll clean --hosts "
+                                          "node1 --launch 'sh -c "),
+                                EndsWith(" --dir /mnt --yes"))));
 }
 
 TEST(CommandLauncherTest, AHostCannotBeAnOptionOfTheCommand) {
@@ -357,6 +421,19 @@ TEST(SshLauncherTest, AnAgentThatDoesNotStartIsNamedWithItsOwnReason) {
   auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
   ASSERT_THAT(launcher, IsOk());
   EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})), ElementsAre("node1: --root: /mnt is full"));
+}
+
+TEST(SshLauncherTest, AHostThatSendsLastFramesOnlyIsTakenForOneAgent) {
+  const SystemClock clock;
+  const GreetingHost host;
+  const LaunchOptions options =
+      SshOptions(absl::StrCat("sh -c 'cd ", host.directory(),
+                              "; echo plimsoll-launch ready; while read -r line && [ \"$line\" != go ]; do :; done; "
+                              "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do cat end end >more; cp more end; "
+                              "done; cat end' sh"));
+  auto launcher = MakeLauncher(options, clock, {nullptr, GivesUp()});
+  ASSERT_THAT(launcher, IsOk());
+  EXPECT_THAT(LinesOf((*launcher)->Launch({{"node1:7461", {}}}, {})), ElementsAre(StartsWith("node1: ")));
 }
 
 TEST(SshLauncherTest, BytesThatChangeOnTheirWayAreNamed) {
