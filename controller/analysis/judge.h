@@ -136,7 +136,7 @@ class Judge {
   v1::CriterionReport MakeReport(const Case& one, bool losses_accepted) const;
   v1::CriterionStepReport MakeStepReport(const Case& one, uint32_t step, const StepCase& in_step,
                                          bool losses_accepted) const;
-  // Of a verdict: what is known of the target rate where reaching it is no criterion; empty: nothing to say.
+  // What the verdict has of a target rate that decides nothing; empty: nothing.
   std::string RateRemark() const;
   std::string NeedText(const Case& one, const Unsure& unsure) const;
 

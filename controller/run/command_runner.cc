@@ -75,7 +75,7 @@ class CommandOutput {
   off_t copied_ = 0;
 };
 
-// Children that nothing waits for. They are asked for their ends all the same, so that none stays a zombie.
+// Children that nothing waits for. Reap takes their exit statuses all the same, so that no zombie stays.
 using LeftChildren = std::vector<pid_t>;
 
 void Reap(LeftChildren& left) {

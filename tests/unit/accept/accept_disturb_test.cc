@@ -169,6 +169,41 @@ TEST(AcceptDisturb, ShowsPausesRecoveryAndLostWrites) {
   EXPECT_THAT(RenderAcceptMarkdown(report, ""), HasSubstr("Longest wait for a write, by disturbance"));
 }
 
+TEST(AcceptDisturb, WritesThatWereOverwrittenBeforeAreNotCalledThere) {
+  v1::Report found = DisturbReportOf();
+  found.mutable_disturb()->set_looked_for_writes(12'288);
+  const v1::AcceptReport report = Disturbed(found);
+  EXPECT_EQ(report.outcome(), v1::OUTCOME_PASS);
+  EXPECT_THAT(report.runs(0).result(), StartsWith("0 of the last 12,288 of 48,211 acknowledged writes lost; "));
+  EXPECT_THAT(AcceptAnswers(report)[0].text, EndsWith("; 0 of the last 12,288 of 48,211 acknowledged writes lost"));
+}
+
+TEST(AcceptDisturb, WhatWasNotReadBackIsNoNumberUnlessSomethingWasLost) {
+  v1::Report found = DisturbReportOf();
+  found.mutable_disturb()->mutable_read_back(0)->set_error("it was lost");
+  v1::AcceptReport report = Disturbed(found);
+  EXPECT_FALSE(report.runs(0).has_lost_writes());
+  EXPECT_FALSE(report.runs(0).has_acknowledged_writes());
+  EXPECT_THAT(report.runs(0).result(), StartsWith("acknowledged writes not all read back; takeover: "));
+  EXPECT_THAT(AcceptAnswers(report)[0].text, EndsWith("; acknowledged writes not all read back"));
+  found.mutable_disturb()->mutable_read_back(0)->mutable_writers(0)->set_lost(2);
+  report = Disturbed(found);
+  EXPECT_THAT(report.runs(0).result(), StartsWith("2 of 48,211 acknowledged writes lost"));
+}
+
+TEST(AcceptDisturb, ADisturbanceThatWasNotStartedHasNoFigures) {
+  v1::Report found = DisturbReportOf();
+  v1::DisturbanceReport& cut = *found.mutable_disturb()->mutable_disturbances(1);
+  cut.Clear();
+  cut.set_name("cut");
+  const v1::AcceptReport report = Disturbed(found);
+  EXPECT_THAT(report.runs(0).result(), EndsWith("; cut: was not started"));
+  ASSERT_EQ(report.runs(0).outages_size(), 2);
+  EXPECT_FALSE(report.runs(0).outages(1).has_longest_seconds());
+  EXPECT_EQ(report.figures_size(), 2) << "of the other one";
+  EXPECT_THAT(AcceptAnswers(report)[0].text, HasSubstr("; cut: was not started; 0 of"));
+}
+
 TEST(AcceptDisturb, ALostWriteFailsItWhateverTheRunSays) {
   for (const auto& lose : {+[](v1::WriterReadBack& writer) { writer.set_lost(1); },
                            +[](v1::WriterReadBack& writer) { writer.set_torn(1); },

@@ -87,6 +87,24 @@ TEST(DisturbPlan, CommandsHaveToBeProgramsWithArguments) {
   EXPECT_THAT(ProblemsOfDisturbed("    at: 10s\n", ""), ElementsAre(HasSubstr("'controller takeover' has no 'at'")));
 }
 
+TEST(DisturbPlan, AProgramsNameMayHaveABlankWhereItHasArguments) {
+  EXPECT_THAT(ProblemsOfDisturbed("[ssh, filer1, storage failover takeover]", "[/opt/my tools/takeover, filer1]"),
+              IsEmpty());
+}
+
+TEST(DisturbPlan, WritesFromTheFirstDisturbanceOnHaveToFindRoom) {
+  // 51 s x 240 blocks of 4 KiB, in 3 x 16 MiB.
+  EXPECT_THAT(ProblemsOfDisturbed("{dir: /san}", "{dir: /san, rate: 240}"), IsEmpty());
+  EXPECT_THAT(
+      ProblemsOfDisturbed("{dir: /san}", "{dir: /san, rate: 241}"),
+      ElementsAre("--file-size (workload.file_size) 16m x --num-files (workload.num_files) 3: 12,291 writes of each "
+                  "queue manager from the first disturbance on would overwrite one another in 12,288 blocks, and a "
+                  "lost one might not be found; use files of 49m or more together"));
+  EXPECT_THAT(ProblemsOfDisturbed("{dir: /san}", "{dir: /san, rate: 241, num_files: 4}"), IsEmpty());
+  EXPECT_THAT(ProblemsOfDisturbed("{dir: /san}\n", "{dir: /san}\nhosts: [a, {address: b, workload: {rate: 900}}]\n"),
+              ElementsAre(HasSubstr(" 3 on b:7461: 45,900 writes")));
+}
+
 TEST(DisturbPlan, TheLoadIsSeenBeforeBetweenAndAfterDisturbances) {
   std::string early = kDisturbed;
   early.replace(early.find("at: 10s"), 7, "at: 4s");

@@ -117,6 +117,20 @@ TEST_F(CoordinatorDisturbTest, ARefusalToReadBackIsKeptAsAnError) {
                   std::pair(0U, ""), std::pair(1U, "the agent refused to read them back: the step has no ledger")));
 }
 
+// Its writes may end only then.
+TEST_F(CoordinatorDisturbTest, TheHangLimitCountsFromTheEndOfUndo) {
+  plan_.set_hang_limit_ns(10 * kNsPerSecond);
+  plan_.mutable_disturb(0)->set_hold_ns(3600 * kNsPerSecond);
+  commands_.ends["fix"] = {.length_ns = 20 * kNsPerSecond};
+  scripts_[1].step_ns = 0;
+  scripts_[1].hang = FakeScript::Hang::kInStep;
+  EXPECT_FALSE(Run().has_value());
+  ASSERT_THAT(commands_.Names(), ElementsAre("break", "fix"));
+  const auto lost = Records(v1::JournalRecord::kHostLost);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_GE(lost[0].time_ns(), (commands_.started[1].at + 30 * kNsPerSecond).value);
+}
+
 TEST_F(CoordinatorDisturbTest, AHostThatHangsWhileItReadsBackIsLost) {
   plan_.set_hang_limit_ns(10 * kNsPerSecond);
   scripts_[1].hang = FakeScript::Hang::kReadingBack;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -207,6 +208,49 @@ TEST_F(DisturberTest, AProgramThatExitsAtOnceKillsDoAndStartsUndo) {
   EXPECT_TRUE(commands_.started[0].killed);
   EXPECT_TRUE(commands_.started[1].left);
   EXPECT_THAT(Ends(), ElementsAre(std::tuple(0U, false, "killed: interrupted")));
+}
+
+TEST_F(DisturberTest, AnExceptionThatEndsTheRunUndoes) {
+  Add("a", 10, 30);
+  Begin();
+  PassUntil(20 * kNsPerSecond);
+  disturber_.reset();
+  EXPECT_THAT(commands_.Names(), ElementsAre("break a", "fix a"));
+  EXPECT_TRUE(commands_.started[1].left);
+}
+
+TEST_F(DisturberTest, AnUndoThatCannotBeStartedForLackOfMemoryIsTriedAgain) {
+  Add("a", 10, 5);
+  commands_.ends["fix a"] = {.length_ns = kNsPerSecond, .without_memory = 50};
+  Begin();
+  PassUntil(kStepNs);
+  // 50 times 20 ms after its time.
+  EXPECT_THAT(StartedAt(), ElementsAre(std::pair("break a", 100), std::pair("fix a", 160)));
+  EXPECT_THAT(Ends(), ElementsAre(std::tuple(0U, false, ""), std::tuple(0U, true, "")));
+  const auto begun = std::ranges::count_if(
+      records_, [](const v1::JournalRecord& record) { return record.disturb().command().undo(); });
+  EXPECT_EQ(begun, 1) << "one command, however often it was tried";
+  EXPECT_THAT(disturber_->not_undone(), ::testing::IsEmpty());
+}
+
+TEST_F(DisturberTest, WhatWasNotUndoneIsKeptWithTheCommandToRunByHand) {
+  Add("a", 6, 1);
+  Add("b c", 30, 1);
+  commands_.ends["fix a"] = {.length_ns = 3600 * kNsPerSecond};
+  commands_.ends["fix b c"] = {.without_memory = INT64_MAX};
+  Begin();
+  PassUntil(2 * kStepNs);
+  EXPECT_TRUE(disturber_->idle());
+  const std::vector<std::string> lines = disturber_->not_undone();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0], "not undone: run by hand: fix a (disturbance 'a', undo: killed after 20s (command_limit))");
+  EXPECT_EQ(lines[1],
+            "not undone: run by hand: fix 'b c' (disturbance 'b c', undo: start fix: Cannot allocate memory (12))");
+  std::vector<std::string> notes;
+  for (const v1::JournalRecord& record : records_) {
+    if (record.has_note()) notes.push_back(record.note().text());
+  }
+  EXPECT_EQ(notes, lines);
 }
 
 TEST_F(DisturberTest, BeforeTheMeasuredTimeNothingIsDone) {

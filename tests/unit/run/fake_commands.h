@@ -26,6 +26,8 @@ class FakeCommands final : public CommandRunner {
     std::string error = {};
     // It cannot be started, for this reason; empty: it can.
     std::string not_started = {};
+    // So often there is no memory to start it.
+    int64_t without_memory = 0;
   };
   // One that was started.
   struct Started {
@@ -41,7 +43,11 @@ class FakeCommands final : public CommandRunner {
 
   absl::StatusOr<std::unique_ptr<RunningCommand>> Start(const std::vector<std::string>& arguments) override {
     const std::string command = absl::StrJoin(arguments, " ");
-    const End end = ends[command];
+    End& end = ends[command];
+    if (end.without_memory > 0) {
+      --end.without_memory;
+      return absl::ResourceExhaustedError("start fix: Cannot allocate memory (12)");
+    }
     if (!end.not_started.empty()) return absl::NotFoundError(end.not_started);
     started.push_back({command, clock_.Now()});
     return std::make_unique<Running>(*this, started.size() - 1, end);
