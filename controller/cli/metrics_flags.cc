@@ -13,9 +13,10 @@
 namespace plimsoll {
 
 void MetricsFlags::AddTo(CLI::App& command) {
-  AddValue(command, "--metrics", "[ADDRESS:]PORT", address,
-           "Serve the run's figures to Prometheus at /metrics of this port (0: any free one), without ADDRESS on "
-           "loopback alone");
+  AddValue(
+      command, "--metrics", "PORT", address,
+      "Serve the run's figures to Prometheus at /metrics of this port, on loopback, or of ADDRESS:PORT (0: any free "
+      "port)");
   AddOutputFile(
       command, "--metrics-file", file,
       "Also write the verdict and each step's figures in Prometheus' text format, for node_exporter's textfile "
