@@ -118,7 +118,7 @@ class SchemaWriter {
     switch (field.cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
       case FieldDescriptor::CPPTYPE_INT64:
-        return Member("type", "integer", json_);
+        return IsNullable(field) ? WriteNullable("integer") : Member("type", "integer", json_);
       case FieldDescriptor::CPPTYPE_UINT32:
       case FieldDescriptor::CPPTYPE_UINT64:
         if (IsNullable(field)) {

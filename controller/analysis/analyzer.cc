@@ -119,7 +119,7 @@ absl::Status Analyzer::OnRunBegin(const v1::RunBegin& begin) {
   timeline_.Begin(begin_ns_, begin.wall_clock_ns(), begin.plan().max_slew_ppm());
   judge_ = std::make_unique<Judge>(begin.plan(), begin.verdict_rules());
   section_ = MakeSectionAnalysis(begin.plan(), begin.verdict_rules());
-  if (RunKindOf(begin.plan()) == RunKind::kDisturb) disturb_.emplace(begin.plan());
+  if (RunKindOf(begin.plan()) == RunKind::kDisturb) disturb_.emplace(begin);
   // A section has rounds of its own, or none.
   if (begin.plan().until_steady_ns() > 0 && !section_) rounds_.emplace(begin.steps(), begin.plan().until_steady_ns());
   const int64_t interval_ns = begin.frame_interval_ns();

@@ -70,8 +70,8 @@ void AddKubernetesCommand(CLI::App& app, CommandLine& line) {
   manifests->footer(
       "Examples:\n"
       "  plimsoll kubernetes manifests --storage-class nfs-csi --namespace mq | kubectl apply -f -\n"
-      "  plimsoll accept --launch kubernetes --selector app=plimsoll --namespace mq --dir /data --rate 200 \\\n"
-      "    --require 'p99<10ms'\n"
+      "  plimsoll accept --launch kubernetes --selector app=plimsoll --namespace mq --dir /data \\\n"
+      "    --rate 200 --require 'p99<10ms'\n"
       "  plimsoll kubernetes manifests --storage-class nfs-csi --namespace mq | kubectl delete -f -");
   manifests->callback([flags, &line] { line.action = [flags, &line] { return PrintManifests(*flags, line); }; });
 }

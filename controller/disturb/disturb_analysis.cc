@@ -45,9 +45,6 @@ std::string BlocksText(uint64_t blocks) {
 
 absl::Status DisturbAnalysis::Take(const v1::JournalRecord& record, const Timeline& timeline) {
   switch (record.record_case()) {
-    case v1::JournalRecord::kRunBegin:
-      if (!record.run_begin().steps().empty()) block_size_bytes_ = record.run_begin().steps(0).block_size_bytes();
-      break;
     case v1::JournalRecord::kHostJoined:
       qms_[record.host_joined().host()] = record.host_joined().plan().log().workload().qm();
       break;

@@ -25,7 +25,8 @@ inline constexpr char kNothingLostCriterion[] = "lost==0";
 // Rides on the analysis of a log run with one step. A pure function of the records. Not thread-safe.
 class DisturbAnalysis {
  public:
-  explicit DisturbAnalysis(const v1::TestPlan& plan) : plan_(plan) {}
+  explicit DisturbAnalysis(const v1::RunBegin& begin)
+      : plan_(begin.plan()), block_size_bytes_(begin.steps().empty() ? 0 : begin.steps(0).block_size_bytes()) {}
 
   // Every record of the journal, in order. INVALID_ARGUMENT: it contradicts another one, and is left out.
   absl::Status Take(const v1::JournalRecord& record, const Timeline& timeline);
@@ -114,7 +115,7 @@ class DisturbAnalysis {
                    std::vector<std::string>& reasons);
 
   const v1::TestPlan plan_;
-  uint64_t block_size_bytes_ = 0;
+  const uint64_t block_size_bytes_;
   uint32_t step_ = 0;
   int64_t measured_start_ns_ = 0;
   std::vector<Phase> phases_;

@@ -65,6 +65,7 @@ class AcceptPage(browser.BrowserTest):
 
         def whole(record):
             first = record["runs"][0]
+            record["plan"]["accept"]["parts"] += ["ha", "restart_time", "disturb"]
             for part, run, result in (
                 ("ha", 1, "10 rounds, 20 takeovers, 0 acknowledged writes lost; longest outage 12.318 s"),
                 ("ha", 2, "10 rounds, 20 takeovers, 0 acknowledged writes lost; longest outage 12.811 s"),

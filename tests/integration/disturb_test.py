@@ -23,6 +23,13 @@ with open(path, "r+b") as log:
     os.fsync(log.fileno())
 """
 
+# Makes a file, and does not end before it is removed.
+WAIT = """
+import pathlib, sys, time
+pathlib.Path(sys.argv[1]).touch()
+while pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)
+"""
+
 
 class Disturbed(harness.PlimsollTest):
 
@@ -31,6 +38,12 @@ class Disturbed(harness.PlimsollTest):
         path = self.base / "plan.yaml"
         path.write_text(json.dumps({"disturb": list(disturbances)}))  # JSON is YAML
         return path
+
+    def script(self, name, text):
+        """A file with a script."""
+        path = self.base / name
+        path.write_text(text)
+        return str(path)
 
     def touch(self, name):
         """A command that makes a file, and the file."""
@@ -96,7 +109,7 @@ class Commands(Disturbed):
         do, done = self.touch("done")
         undo, undone = self.touch("undone")
         run = self.start_run(self.plan({"name": "cut", "at": "5s", "do": do, "hold": "1h", "undo": undo}),
-                             "--allow-commands", "--duration", "2h", "--rate", "50")
+                             "--allow-commands", "--duration", "2h", "--rate", "1", "--file-size", "16m")
         harness.wait_until(done.exists, "do")
         self.assertFalse(undone.exists())
         run.signal(signal.SIGINT)
@@ -111,12 +124,9 @@ class Commands(Disturbed):
         undo, undone = self.touch("undone")
         held = self.base / "held"
         # Does not end before the test lets it.
-        wait = [sys.executable, "-c",
-                "import pathlib, sys, time\n"
-                "pathlib.Path(sys.argv[1]).touch()\n"
-                "while pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)", str(held)]
+        wait = [sys.executable, self.script("wait.py", WAIT), str(held)]
         run = self.start_run(self.plan({"name": "cut", "at": "5s", "do": wait, "hold": "1h", "undo": undo}),
-                             "--allow-commands", "--duration", "2h", "--rate", "50")
+                             "--allow-commands", "--duration", "2h", "--rate", "1", "--file-size", "16m")
         harness.wait_until(held.exists, "do")
         run.signal(signal.SIGINT)
         run.await_err("undo follows as soon as do has ended")
@@ -136,7 +146,7 @@ class Commands(Disturbed):
 class Lost(Disturbed):
 
     def test_a_block_that_loses_its_write_fails_the_run_and_is_named(self):
-        result = self.run_disturbed({"name": "eater", "at": "5s", "do": [sys.executable, "-c", OVERWRITE, str(self.dir)]},
+        result = self.run_disturbed({"name": "eater", "at": "5s", "do": [sys.executable, self.script("eater.py", OVERWRITE), str(self.dir)]},
                                     code=1)
         report = result.report
         self.assertEqual(report["verdict"]["outcome"], "fail", result)

@@ -115,7 +115,7 @@ class Manifests(harness.PlimsollTest):
     def test_what_kubernetes_would_refuse_is_refused_in_one_line(self):
         for more, message in (
             (["--size", "20g"], "--size: '20g' is not a size: expected a whole number above 0 with Ki, Mi, Gi or Ti, such as 20Gi"),
-            (["--access-mode", "ROX"], "--access-mode: 'ROX' is not a valid value: expected one of RWX, RWO"),
+            (["--access-mode", "ROX"], "--access-mode: 'ROX' is not a valid value: expected one of RWX, RWO; did you mean RWX?"),
             (["--replicas", "0"], "--replicas: '0' is out of range: expected a number from 1 to 1000"),
             (["--image", "a b"], "--image: 'a b' is not an image: expected such as registry.example.com/plimsoll:1.0"),
         ):

@@ -207,7 +207,7 @@ class Kubernetes(Launched, Client):
         self.assertEqual(self.calls()[0], "--context=lab --namespace=mq get pods --selector=app=x --output=json")
         self.assertRegex(self.calls()[1], r"^--context=lab --namespace=mq exec -i pod[12] --container=agent -- plimsoll-agent --stdio ")
         self.assertRegex(self.plimsoll("hosts", *chosen).out, r"(?m)^ +pod2 ")
-        self.assertIn("pod1", self.plimsoll("storage", self.dir, *chosen).out)
+        self.assertIn("pod[1-2]", self.plimsoll("storage", self.dir, *chosen).out)
         self.await_nothing()
 
     def test_labels_that_no_running_pod_has(self):
