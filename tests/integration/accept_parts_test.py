@@ -15,7 +15,7 @@ restart_time: {{records: [50, 100, 200], rounds: 1}}
 """
 
 DISTURBED = """
-workload: {{dir: {dir}, file_size: 2m, num_files: 2, rate: 80}}
+workload: {{dir: {dir}, file_size: 2m, num_files: 3, rate: 80}}
 duration: 14s
 warmup: 0s
 criteria: [p99<1ns]
