@@ -128,7 +128,7 @@ class Ab(harness.PlimsollTest):
         self.assertNotIn(verdicts["b"], ("pass", "fail"), "the control is judged by nothing")
         said = " ".join(result.out.split())
         self.assertRegex(said, r"Control The same plan in turns: storage from \S+ \S+ UTC to \S+ \S+ UTC, control from")
-        self.assertRegex(said, r"4 KiB: (p99|the mean) of storage is on \S+ [\d.]+ times that of control\.")
+        self.assertRegex(said, r"4 KiB: (p99|the mean) of storage is on \S+ [\d.,]+ times that of control\.")
         comparison = self.comparison()
         (host,) = comparison["control"]["hosts"]
         self.assertGreater(host["first_avg_ns"], 2 * host["second_avg_ns"])
