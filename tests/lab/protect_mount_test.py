@@ -25,7 +25,8 @@ class ProtectedMount(lab_support.LabTest):
         self.on(HOST, "touch /tmp/enough; while [ -e /mnt/mqlog/other ]; do rm -f /mnt/mqlog/other; sleep 1; done; rm /tmp/enough")
 
     def start_protected(self, *arguments):
-        return self.start_lab_run([HOST], "--protect", f"mount={lab_support.MQLOG}", *arguments, dir=LOCAL)
+        # The guest has little memory.
+        return self.start_lab_run([HOST], "--protect", f"mount={lab_support.MQLOG}", "--min-free", "0", *arguments, dir=LOCAL)
 
     def test_a_server_that_stops_answering_ends_the_run(self):
         run = self.start_protected("--duration", "10m", "--protect-factor", "1000")
