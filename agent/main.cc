@@ -93,7 +93,7 @@ struct AgentFlags {
   int64_t stop_wait_ns = 0;
   std::vector<std::string> cleanup_command;
 
-  // Whoever started the agent holds it by its standard input.
+  // The program that started the agent holds it by its standard input.
   bool held() const { return exit_with_stdin || server.stdio; }
 };
 

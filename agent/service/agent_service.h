@@ -38,8 +38,8 @@ class AgentService final : public v1::Agent::CallbackService {
   // The controller is gone for good: as Shutdown, but work that only its lease ends (Work::Abandon) continues until
   // then. Returns at once.
   void Abandon(const std::string& reason);
-  // Takes no further session once there has been none for `limit_ns`, in which nobody asked for the counters of a mount
-  // either, and returns 0; otherwise returns for how long at least one may still come, in nanoseconds.
+  // Takes no further session once there has been none for `limit_ns`, in which no controller asked for the counters of
+  // a mount either, and returns 0; otherwise returns for how long at least one may still come, in nanoseconds.
   int64_t CloseWhenIdle(int64_t limit_ns);
   // Length of the longest lease of the sessions; 0: there is none.
   int64_t LeaseNs();

@@ -52,7 +52,7 @@ class StdioLink {
   State state() const { return state_; }
   size_t connections() const { return connections_.size(); }
 
-  // A new connection for a local socket; closes it where there are too many, or none is possible any more.
+  // A new connection for a local socket; closes the socket where there are too many, or where the link has ended.
   void Open(UniqueFd socket);
 
   // Takes what has come on the stream, and returns how much of it was the link's: all of it, unless the other side has

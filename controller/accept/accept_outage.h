@@ -20,15 +20,15 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
 // and undone, no queue manager still waited or failed at the end, and every host read all of its writes back.
 void ConfirmDisturbances(const v1::Report& found, v1::AcceptRun& run);
 
-// Of a load under disturbances in place of LostWritesText, where something may be lost.
+// What stands in place of LostWritesText for a load under disturbances, where something may be lost.
 inline constexpr char kNotAllReadBack[] = "acknowledged writes not all read back";
 // "0 of 12,345 acknowledged writes lost"; empty where nothing was read back, or not everything.
 std::string LostWritesText(const v1::AcceptRun& run);
 // "at most 8.214 s", "more than 8.214 s".
 std::string OutageText(const v1::AcceptOutage& outage);
-// Of a disturbance: "takeover: at most 8.214 s, as before after 11.4 s", "takeover: was not started".
+// A disturbance in words: "takeover: at most 8.214 s, as before after 11.4 s", "takeover: was not started".
 std::string DisturbanceText(const v1::AcceptOutage& outage);
-// Of a disturbance: "as before after 11.4 s", "not as before".
+// A recovery in words: "as before after 11.4 s", "not as before".
 std::string RecoveryText(const v1::AcceptOutage& outage);
 // "8.214 s".
 std::string SecondsText(double seconds);

@@ -148,7 +148,7 @@ class Analyzer {
   std::unique_ptr<Judge> judge_;
   // Null for a log run.
   std::unique_ptr<SectionAnalysis> section_;
-  // Of a run with disturbances, which is judged as a log run.
+  // The analysis of disturbances, in a run with some, which is judged as a log run.
   std::optional<DisturbAnalysis> disturb_;
   // With --until-steady.
   std::optional<SteadyRounds> rounds_;

@@ -25,7 +25,7 @@ absl::Status CheckLocalDirectoriesOf(const v1::LogWorkload& workload);
 // The directories of the files of a workload with absolute paths, each once, without directories of devices.
 std::vector<std::string> DirectoriesOfFiles(const v1::LogWorkload& workload);
 
-// The first file of such a workload that is below /dev, where devices are; nothing: none is.
+// The first file of such a workload that is below /dev, where devices are; nothing: there is no such file.
 std::optional<std::string> DeviceOf(const v1::LogWorkload& workload);
 
 // Roots of an agent that is started for such a workload: DirectoriesOfFiles. If all files are devices: /tmp.

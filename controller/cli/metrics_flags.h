@@ -30,7 +30,7 @@ struct MetricsFlags {
   // The end of an acceptance of which parts were shown. `text`: for the file.
   absl::Status ShowEnd(v1::Outcome outcome, const std::string& text) const;
 
-  // Both empty unless given.
+  // ADDRESS:PORT and FILE are empty unless given.
   std::string address;
   std::string file;
 

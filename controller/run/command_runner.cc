@@ -50,7 +50,7 @@ class CommandOutput {
     copied_ = std::max(copied_, facts.st_size - kMostBytes);
     while (copied_ < facts.st_size && CopyPiece()) {
     }
-    // Sizes stay: whoever writes goes on at the end.
+    // Sizes stay: a writer goes on at the end.
     if (copied_ > 0) fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, copied_);
   }
 
