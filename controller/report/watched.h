@@ -56,7 +56,7 @@ inline double ProtectFactor(const v1::TestPlan& plan) {
 struct Protected {
   // Empty: all hosts.
   std::string host;
-  // Host and queue manager are empty where the text names a mount, or nothing.
+  // Queue manager and log directory are empty where the text names a mount, or nothing.
   std::string queue_manager;
   std::string log_dir;
   // As it is written, but for slashes at its end.
