@@ -102,6 +102,7 @@ restart_time: {{records: [50, 100, 200], rounds: 1, redo: coalesced}}
 
     def test_disturbances_are_a_part_judged_by_pauses_and_lost_writes(self):
         plan = self.base / "accept.yaml"
+        # A disturbance that only takes a second: nothing waits for it but the run itself.
         plan.write_text(DISTURBED.format(dir=self.dir, do='[sleep, "1"]'))
         refused = self.plimsoll("accept", plan, "--out", self.base / "refused", code=2)
         self.assertIn("--allow-commands", refused.err)

@@ -17,12 +17,15 @@ class ProtectedMount(lab_support.LabTest):
         super().setUp()
         self.on(HOST, f"mkdir -p {LOCAL}; mountpoint -q {LOCAL} || mount -t tmpfs local {LOCAL}")
         self.on(HOST, "while [ ! -e /tmp/enough ]; do dd if=/dev/zero of=/mnt/mqlog/other bs=4k count=1 conv=notrunc,fsync; done "
-                      "</dev/null >/dev/null 2>&1 &")
+                      "</dev/null >/dev/null 2>&1 & echo $! >/tmp/writer.pid")
         self.addCleanup(self.end_writer)
 
     def end_writer(self):
         self.heal()
-        self.on(HOST, "touch /tmp/enough; while [ -e /mnt/mqlog/other ]; do rm -f /mnt/mqlog/other; sleep 1; done; rm /tmp/enough")
+        machine = self.lab.machine(HOST)
+        self.on(HOST, "touch /tmp/enough")
+        harness.wait_until(lambda: machine.execute("kill -0 $(cat /tmp/writer.pid)")[1] != 0, "the writer's end", timeout_s=SLOW_S)
+        self.on(HOST, "rm -f /tmp/enough /tmp/writer.pid /mnt/mqlog/other")
 
     def start_protected(self, *arguments):
         # The guest has little memory.

@@ -1,5 +1,9 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +22,7 @@
 #include "common/clock.h"
 #include "common/link/frame.h"
 #include "common/mutex.h"
+#include "common/posix.h"
 #include "common/units.h"
 #include "controller/launch/launcher.h"
 #include "tests/testing.h"
@@ -101,31 +106,43 @@ class GreetingHost {
     Write("hello", PackFrame(FrameType::kHello, 0, HelloPayload()));
     Write("probe", PackFrame(FrameType::kProbe, 0, HelloPayload()));
     Write("end", PackFrame(FrameType::kEnd, 0, ""));
+    for (Gate* gate : {&may_greet_, &may_answer_, &may_break_}) {
+      const std::string path = directory_ + "/" + gate->name;
+      EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+      // Open for reading, too: neither this nor the client's opening waits for the other side.
+      gate->fd = UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    }
   }
   GreetingHost(const GreetingHost&) = delete;
   GreetingHost& operator=(const GreetingHost&) = delete;
   ~GreetingHost() { std::filesystem::remove_all(directory_); }
 
-  // The client: its agent ends with the controller's last frame, with exit code 3. It looks for files again and again,
-  // because a shell has no means to await one.
+  // The client: its agent ends with the controller's last frame, with exit code 3. It waits for a line in a FIFO.
   std::string Client() const {
     return absl::StrCat("sh -c 'cd ", directory_, "; echo plimsoll-launch ready; ",
                         "while read -r line && [ \"$line\" != go ]; do :; done; : >starts; ",
-                        "while ! [ -e may-greet ]; do sleep 0.02; done; cat hello; head -c ",
-                        kFrameHeaderBytes + HelloPayload().size(), " >asked; : >greeted; ",
-                        "while ! [ -e may-answer ]; do sleep 0.02; done; cat probe; head -c ", kFrameHeaderBytes,
+                        "read -r line <may-greet; cat hello; head -c ", kFrameHeaderBytes + HelloPayload().size(),
+                        " >asked; : >greeted; ", "read -r line <may-answer; cat probe; head -c ", kFrameHeaderBytes,
                         " >ends; cat end; echo plimsoll-launch ended 3; read -r line' sh");
   }
 
   const std::string& directory() const { return directory_; }
   // The order to start the agent has come.
   bool Starts() const { return std::filesystem::exists(directory_ + "/starts"); }
-  void MayGreet() const { Write("may-greet", ""); }
+  void MayGreet() const { may_greet_.Open(); }
   // The controller has answered the greeting.
   bool Greeted() const { return std::filesystem::exists(directory_ + "/greeted"); }
-  void MayAnswer() const { Write("may-answer", ""); }
+  void MayAnswer() const { may_answer_.Open(); }
+  void MayBreak() const { may_break_.Open(); }
 
  private:
+  // A FIFO, in which the client waits for a line.
+  struct Gate {
+    const char* name;
+    UniqueFd fd = UniqueFd();
+    void Open() const { EXPECT_EQ(write(fd.get(), "\n", 1), 1); }
+  };
+
   void Write(const std::string& name, const std::string& bytes) const {
     std::ofstream(directory_ + "/" + name, std::ios::binary) << bytes;
   }
@@ -136,6 +153,9 @@ class GreetingHost {
   }
 
   const std::string directory_ = MakeDirectory();
+  Gate may_greet_{"may-greet"};
+  Gate may_answer_{"may-answer"};
+  Gate may_break_{"may-break"};
 };
 
 TEST(LaunchOptionsTest, WithoutSshNoneOfItsOptionsHasAMeaning) {
@@ -251,12 +271,11 @@ TEST(CommandLauncherTest, AClientThatWaitsHasFiveMinutesAndIsNamed) {
   EXPECT_GE(clock.Now() - begin, 300 * kNsPerSecond);
 }
 
-// A client whose agent serves until the file may-break exists; it then writes what is no frame, and hangs.
+// A client whose agent serves until MayBreak; it then writes what is no frame, and hangs.
 std::string BreakingClient(const GreetingHost& host) {
   return absl::StrCat("sh -c 'cd ", host.directory(), "; echo $$ >client; cat hello; head -c ",
                       kFrameHeaderBytes + HelloPayload().size(),
-                      " >asked; cat probe; while ! [ -e may-break ]; do sleep 0.02; done; echo broken; ", kHang,
-                      "' {host}");
+                      " >asked; cat probe; read -r line <may-break; echo broken; ", kHang, "' {host}");
 }
 
 TEST(CommandLauncherTest, AClientThatHangsWhileOthersServeIsKilledWithoutThem) {
@@ -265,13 +284,15 @@ TEST(CommandLauncherTest, AClientThatHangsWhileOthersServeIsKilledWithoutThem) {
   auto launcher = ByCommand(BreakingClient(host), clock);
   ASSERT_THAT(launcher, IsOk());
   ASSERT_THAT((*launcher)->Launch({{"node1:7461", {{"/mnt"}}}}, {}), IsEmpty());
-  std::ofstream(host.directory() + "/may-break") << "";
+  host.MayBreak();
   pid_t client = 0;
   std::ifstream(host.directory() + "/client") >> client;
   ASSERT_GT(client, 0);
-  const GivesUp gives_up;
-  while (kill(client, 0) == 0 && gives_up() == 0) usleep(10'000);
-  EXPECT_EQ(gives_up(), 0) << "it hangs until the launcher ends";
+  // Readable once the client has ended; there is none where it is gone already.
+  const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, client, 0)));
+  pollfd wait{ended.get(), POLLIN, 0};
+  constexpr int kHangsForGoodMs = 60'000;
+  EXPECT_TRUE(ended.get() < 0 || poll(&wait, 1, kHangsForGoodMs) == 1) << "it hangs until the launcher ends";
   EXPECT_THAT((*launcher)->End({}),
               ElementsAre(AllOf(StartsWith("node1: "),
                                 HasSubstr("; what it left, if it was killed, is removed by: plimsoll clean --hosts "
