@@ -323,7 +323,7 @@ class LogRun final : public PlannedRun {
     return "";
   }
 
-  // What to know where a program that disturbs the storage, or undoes that, is on it; empty: none is, as far as is
+  // What to know where a program that disturbs the storage, or undoes that, is on it; empty where no such program is
   // known. Programs without a path are those of the system.
   std::string SharedCommand() const {
     if (!plan_.hosts().empty()) return "";

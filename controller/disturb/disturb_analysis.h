@@ -127,8 +127,8 @@ class DisturbAnalysis {
   std::map<WriterKey, int64_t> faults_;
   // Writes that completed, by each writer's own count.
   std::map<WriterKey, uint64_t> completed_;
-  // Those of them that certainly had completed before the first command started: of frames that had arrived, or whose
-  // clock shows it.
+  // The completed writes that had certainly ended before the first command started: of frames that had arrived, or
+  // whose clock shows it.
   std::map<WriterKey, uint64_t> completed_before_;
   // Start, by the host's clock, of the write that was in flight when the writer's last frame was cut; 0: none was.
   std::map<WriterKey, int64_t> in_flight_since_;

@@ -24,8 +24,8 @@ struct BucketedTimes {
   uint64_t count = 0;
   absl::uint128 sum_ns = 0;
 
-  // Adds a distribution of a frame that the analysis has taken. A bucket of the distribution, 0.1 % wide, that lies on
-  // both sides of a bound is counted above it.
+  // Adds a distribution of a frame that the analysis has taken. A bucket of the distribution, 0.1 % wide, that a
+  // bound divides is counted above it.
   void Add(const v1::Distribution& times);
 };
 

@@ -70,8 +70,8 @@
           (all ? '.' : '; not everything was read.');
     }
     return all ? 'Read back: ' + writes + ', all there.' :
-                 'Not everything was read back; of ' + format.plural(lookedFor, 'acknowledged write') +
-            ' that were looked for, none is lost.';
+                 'Not everything was read back; no loss was found among ' +
+            format.plural(lookedFor, 'acknowledged write') + ' that the hosts looked for.';
   };
 
   const problems = (disturb) => disturb.read_back.filter((host) => host.error)

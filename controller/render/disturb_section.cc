@@ -102,8 +102,8 @@ void AddReadBack(const v1::Report& report, std::vector<std::string>& lines) {
                    std::ranges::all_of(disturb.read_back(), [](const auto& host) { return host.error().empty(); });
   if (disturb.lost_blocks() == 0) {
     AddIndented(all ? absl::StrCat("Read back: ", writes, ", all there")
-                    : absl::StrCat("Read back: not everything; of ", FormatCount(looked_for),
-                                   " acknowledged writes that were looked for, none is lost"),
+                    : absl::StrCat("Read back: not everything; no loss was found among ", FormatCount(looked_for),
+                                   " acknowledged writes that the hosts looked for"),
                 lines);
     return;
   }

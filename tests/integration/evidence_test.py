@@ -54,7 +54,7 @@ class Evidence(harness.PlimsollTest):
             same = traced[row["host"], row["qm"], row["step"], row["seq"]]
             for name in ("latency_ns", "bytes"):
                 self.assertEqual(row[name], same[name], row)
-            # Both moments are within their errors of the truth.
+            # Each moment is within its own error of the truth.
             self.assertLessEqual(abs(harness.moment_ns(row["utc"]) - harness.moment_ns(same["utc"])), int(row["error_ns"]) + int(same["error_ns"]))
             host = hosts[row["host"]]
             self.check_place(row, host)

@@ -152,7 +152,7 @@ class Export(harness.PlimsollTest):
         (row,) = [row for row in rows if (row["host"], row["qm"], row["seq"]) == (
             slowest["host"], slowest["qm"], slowest["number"])]
         self.assertEqual(row["latency_ns"], slowest["latency_ns"])
-        # Both moments are within their errors of the truth.
+        # Each moment is within its own error of the truth.
         self.assertEqual(row["utc"][:17], slowest["start"][:17])
         apart_s = abs(float(row["utc"][17:-1]) - float(slowest["start"][17:-1]))
         self.assertLessEqual(apart_s * 1e9, row["error_ns"] + slowest["error_ns"])
