@@ -173,7 +173,7 @@ class Paused(Disturbed):
         hang = shlex.split(fs.in_shell("add write */qm2/* count=1 hang_ms=3000"))
         result = self.run_disturbed({"name": "takeover", "at": "5s", "do": hang}, dir=fs.mountpoint,
                                     duration="16",
-                                    more=("--qm", "2", "--require", "service_max<2s"), code=1)
+                                    more=("--qm", "2", "--require", "service_max<2s"), code=(1, 3))
         report = result.report
         (one,) = report["disturb"]["disturbances"]
         self.assertGreaterEqual(one["longest_pause_ns"], 3_000_000_000)
@@ -183,7 +183,9 @@ class Paused(Disturbed):
         if one["recovery_ns"] is not None:
             self.assertGreaterEqual(one["recovery_ns"], 2_000_000_000)
         outcomes = {criterion["criterion"]: criterion["outcome"] for criterion in report["verdict"]["criteria"]}
-        self.assertEqual(outcomes["service_max<2s"], "fail", "the criterion judges the pause")
+        # The criterion judges the pause, which the writers of a busy host leave undecided.
+        self.assertIn(outcomes["service_max<2s"], harness.failing(report))
+        self.assertEqual(result.code, 1 if outcomes["service_max<2s"] == "fail" else 3)
         self.assertEqual(outcomes["lost==0"], "pass")
         self.assertEqual(report["disturb"]["lost_blocks"], 0)
 
