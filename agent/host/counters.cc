@@ -83,6 +83,26 @@ bool OpensNfsMount(const std::vector<std::string>& fields, const std::string& mo
          DecodeMountText(fields[4]) == mount_point;
 }
 
+// The fields of each line about the NFS mount on `mount_point` in the text of mountstats; nothing where no NFS is
+// mounted there. Of several mounts on one directory the last covers the others.
+std::optional<std::vector<std::vector<std::string>>> LinesOfNfsMount(const std::string& text,
+                                                                     const std::string& mount_point) {
+  std::optional<std::vector<std::vector<std::string>>> found;
+  bool inside = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> fields = Fields(line);
+    if (fields.empty()) continue;
+    if (fields[0] == "device") {
+      inside = OpensNfsMount(fields, mount_point);
+      if (inside) found.emplace();
+    } else if (inside) {
+      found->push_back(std::move(fields));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, dev_t device) {
@@ -119,67 +139,45 @@ std::optional<v1::DiskCounters> ParseDiskStats(const std::string& text, const Bl
 }
 
 std::optional<v1::NfsCounters> ParseMountStats(const std::string& text, const std::string& mount_point) {
-  std::optional<v1::NfsCounters> found;
-  bool inside = false;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> fields = Fields(line);
-    if (fields.empty()) continue;
-    if (fields[0] == "device") {
-      inside = OpensNfsMount(fields, mount_point);
-      if (inside) found.emplace();
-    } else if (inside && (fields[0] == "READ:" || fields[0] == "READ_PLUS:")) {
-      *found->mutable_read() = Combined(found->read(), ParseOperation(fields), std::plus());
-    } else if (inside && fields[0] == "WRITE:") {
-      *found->mutable_write() = ParseOperation(fields);
-    } else if (inside && fields[0] == "COMMIT:") {
-      *found->mutable_commit() = ParseOperation(fields);
+  const std::optional<std::vector<std::vector<std::string>>> lines = LinesOfNfsMount(text, mount_point);
+  if (!lines.has_value()) return std::nullopt;
+  v1::NfsCounters counters;
+  for (const std::vector<std::string>& fields : *lines) {
+    if (fields[0] == "READ:" || fields[0] == "READ_PLUS:") {
+      *counters.mutable_read() = Combined(counters.read(), ParseOperation(fields), std::plus());
+    } else if (fields[0] == "WRITE:") {
+      *counters.mutable_write() = ParseOperation(fields);
+    } else if (fields[0] == "COMMIT:") {
+      *counters.mutable_commit() = ParseOperation(fields);
     }
   }
-  return found;
+  return counters;
 }
 
 std::optional<uint64_t> ParseNfsReadBytes(const std::string& text, const std::string& mount_point) {
   // Behind "bytes:" are what programs read and wrote, the same with O_DIRECT, and what was read from the server.
   constexpr size_t kServerReadAt = 5;
-  std::optional<uint64_t> found;
-  bool inside = false;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> fields = Fields(line);
-    if (fields.empty()) continue;
-    if (fields[0] == "device") {
-      inside = OpensNfsMount(fields, mount_point);
-      if (inside) found.reset();
-    } else if (inside && fields[0] == "bytes:" && fields.size() > kServerReadAt) {
-      found = Field(fields, kServerReadAt);
-    }
+  const std::optional<std::vector<std::vector<std::string>>> lines = LinesOfNfsMount(text, mount_point);
+  if (!lines.has_value()) return std::nullopt;
+  for (const std::vector<std::string>& fields : *lines) {
+    if (fields[0] == "bytes:" && fields.size() > kServerReadAt) return Field(fields, kServerReadAt);
   }
-  return found;
+  return std::nullopt;
 }
 
 std::optional<uint64_t> ParseNfsUnanswered(const std::string& text, const std::string& mount_point) {
   // Behind "xprt: tcp" and "xprt: rdma" are port, binds, connects, connect time and idle time, then requests sent and
   // answers received.
   constexpr size_t kSentAt = 7;
-  bool inside = false;
-  bool understood = true;
+  const std::optional<std::vector<std::vector<std::string>>> lines = LinesOfNfsMount(text, mount_point);
+  if (!lines.has_value()) return std::nullopt;
   std::optional<uint64_t> unanswered;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> fields = Fields(line);
-    if (fields.empty()) continue;
-    if (fields[0] == "device") {
-      inside = OpensNfsMount(fields, mount_point);
-      if (!inside) continue;
-      unanswered.reset();
-      understood = true;
-    } else if (inside && fields[0] == "xprt:") {
-      understood = understood && fields.size() > kSentAt + 1 && (fields[1] == "tcp" || fields[1] == "rdma");
-      unanswered = unanswered.value_or(0) + Since(Field(fields, kSentAt), Field(fields, kSentAt + 1));
-    }
+  for (const std::vector<std::string>& fields : *lines) {
+    if (fields[0] != "xprt:") continue;
+    if (fields.size() <= kSentAt + 1 || (fields[1] != "tcp" && fields[1] != "rdma")) return std::nullopt;
+    unanswered = unanswered.value_or(0) + Since(Field(fields, kSentAt), Field(fields, kSentAt + 1));
   }
-  return understood ? unanswered : std::nullopt;
+  return unanswered;
 }
 
 std::optional<uint64_t> ParseRunDelayNs(const std::string& text) {
