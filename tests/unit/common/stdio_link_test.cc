@@ -82,10 +82,12 @@ class Ends {
 
   // Sends and takes whatever there is, at most `most` bytes at a time. Returns whether anything happened.
   bool Step(size_t most = 1 << 16) {
-    const bool busy = Sockets(controller) | Sockets(agent);
+    bool busy = Sockets(controller);
+    busy = Sockets(agent) || busy;
     EXPECT_THAT(controller.Send(from_controller_.get()), IsOk());
     EXPECT_THAT(agent.Send(from_agent_.get()), IsOk());
-    return busy | Take(agent, to_agent_.get(), most) | Take(controller, to_controller_.get(), most);
+    busy = Take(agent, to_agent_.get(), most) || busy;
+    return Take(controller, to_controller_.get(), most) || busy;
   }
   void Settle() {
     while (Step()) {
