@@ -188,7 +188,7 @@ class FakeAgent final : public DirectAgent {
           m.mutable_command_done()->set_message(script_.refuses_steps);
         });
       case v1::ControllerMessage::kHeartbeat:
-        script_.on_heartbeat();
+        std::function(script_.on_heartbeat)();  // A copy: it may put another in its own place.
         for (const int64_t sent_ns : std::exchange(late_probes_ns_, {})) AnswerProbes(1, sent_ns);
         for (; unsent_chunks_ > 0; --unsent_chunks_) listener_.OnChunkSent();
         if (fault_due_) Answer([&](v1::AgentMessage& m) { m.mutable_fault()->set_message(script_.ends_early); });
