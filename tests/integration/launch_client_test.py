@@ -195,7 +195,8 @@ class Kubernetes(Launched, Client):
         return ["--launch", "kubernetes", "--kubectl", self.client]
 
     def write_pods(self, **phases):
-        pods = [{"metadata": {"name": name}, "status": {"phase": phase}} for name, phase in phases.items()]
+        pods = [{"metadata": {"name": name, "labels": {"app": "x"}}, "spec": {"nodeName": f"node-of-{name}"}, "status": {"phase": phase}}
+                for name, phase in phases.items()]
         (self.tools / "pods.json").write_text(json.dumps({"kind": "List", "items": pods}))
 
     def test_pods_are_chosen_by_their_labels(self):
