@@ -285,8 +285,10 @@ std::vector<std::string> TextHosts(const v1::Report& report) {
   std::vector<std::string> lines;
   for (const v1::HostReport& host : report.hosts()) {
     const std::string heading = lines.empty() ? "Hosts" : "";
-    AppendLines(UnderHeading(heading, absl::StrCat(host.label(), " at ", host.address(), ": ", Describe(report, host))),
-                lines);
+    AppendLines(
+        UnderHeading(heading, absl::StrCat(host.label(), " at ", host.address(), host.has_node() ? ", node " : "",
+                                           host.node(), ": ", Describe(report, host))),
+        lines);
     if (host.has_lost()) AppendLines(UnderHeading("", Loss(report, host)), lines);
     AppendLines(Cleanup(host), lines);
   }

@@ -65,7 +65,8 @@ class Here(Commands, harness.PlimsollTest):
         out = self.run_commands(blocks(FIRST_SCREEN)[2].replace("--dir /data", f"--dir {self.dir}"))
         self.assertTrue(out.startswith("Verdict   PASS"), out)
         (results,) = (self.base / "plimsoll-results").iterdir()
-        self.assertEqual([host["label"] for host in harness.report_of(results)["hosts"]], [f"plimsoll-{number}" for number in range(3)])
+        self.assertEqual([(host["label"], host["node"]) for host in harness.report_of(results)["hosts"]],
+                         [(f"plimsoll-{number}", f"worker-{number}") for number in range(3)])
         self.assertFalse((self.tools / "pods.json").exists(), "deleted")
         self.assert_nothing_left()
 
