@@ -168,6 +168,8 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
       outage.set_recovery_seconds(SecondsOf(each.recovery_ns()));
       AddFigure(run, absl::StrCat("as before after, ", name), "s", outage.recovery_seconds(), report);
       absl::StrAppend(&text, ", ", RecoveryText(outage));
+    } else if (each.has_recovery_unknown()) {
+      absl::StrAppend(&text, ", when the load was as before is not known");
     } else {
       absl::StrAppend(&text, absl::StrFormat(", not as before within %.1f s", SecondsOf(each.observed_ns())));
     }
