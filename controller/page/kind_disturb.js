@@ -29,10 +29,7 @@
     if (!one.do) return [[one.name, format.DASH, '', '', '', '', '', 'was not started', '']];
     const failed = one.failed_writers > 0 ? format.plural(one.failed_writers, 'queue manager') + ' failed' : '';
     return [
-      [
-        one.name, began(one.do.start_ns), '', '', pause(one, one.pause_open), whose(one), recovery(one),
-        failed, ''
-      ],
+      [one.name, began(one.do.start_ns), '', '', pause(one, one.pause_open), whose(one), recovery(one), failed, ''],
       commandRow('do', one.do), ...(one.undo ? [commandRow('undo', one.undo)] : [])
     ];
   });
