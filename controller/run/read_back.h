@@ -14,7 +14,7 @@
 namespace plimsoll {
 
 // What a host reads of its logs in a second, at least, as long as it is not known how fast its storage is.
-inline constexpr int64_t kAssumedReadBytesPerSecond = 100'000'000;
+inline constexpr uint64_t kAssumedReadBytesPerSecond = 100'000'000;
 // How long hosts with these workloads take then to read all blocks of their logs, all at once.
 int64_t ReadBackReserveNs(const std::vector<v1::LogWorkload>& workloads);
 
