@@ -8,6 +8,7 @@ plimsoll_build_packages=(
 plimsoll_test_packages=(
   locales tzdata zsh libgtest-dev libgmock-dev python3 python3-jsonschema python3-yaml strace tmux iproute2 util-linux mount e2fsprogs
   libfuse3-dev fuse3 openssh-client openssh-server nftables faketime openssl systemd python3-seccomp python3-pip chromium chromium-driver fio gnuplot-nox python3-six default-jdk-headless libhdrhistogram-java ctdb
+  prometheus
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
 plimsoll_portable_packages=(binutils rpm)
@@ -16,6 +17,7 @@ plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark mmdeb
 plimsoll_bench_packages=(libbenchmark-dev)
 
 # install_missing PACKAGE...: installs what is not there, as root or through sudo; without either, prints the command and fails.
+# No service is started: tests start the programs that they need. A machine's own policy-rc.d is left in place.
 install_missing() {
   local missing=() package
   for package in "$@"; do
@@ -36,7 +38,14 @@ install_missing() {
   fi
   echo "Installing ${missing[*]}" >&2
   "${as_root[@]}" apt-get update -q >&2 &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --no-install-recommends -y -q "${missing[@]}" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
+      policy=/usr/sbin/policy-rc.d
+      if [ ! -e "$policy" ]; then
+        trap "rm -f $policy" EXIT
+        trap "exit 1" HUP INT TERM
+        printf "#!/bin/sh\nexit 101\n" >"$policy" && chmod 755 "$policy"
+      fi
+      apt-get -o DPkg::Lock::Timeout=300 install --no-install-recommends -y -q "$@"' sh "${missing[@]}" >&2
 }
 
 # run_tests PRESET [ARGUMENT...]: ctest with that preset. Tests of the programs wait more than they compute, so five for each

@@ -99,6 +99,7 @@ std::string OutageText(const v1::AcceptOutage& outage) {
 }
 
 std::string RecoveryText(const v1::AcceptOutage& outage) {
+  if (outage.recovery_unknown()) return "when the load was as before is not known";
   if (!outage.has_recovery_seconds()) return "not as before";
   if (outage.recovery_seconds() <= 0) return "as before all the time";
   return absl::StrFormat("as before after %.1f s", outage.recovery_seconds());
@@ -167,6 +168,9 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
     if (each.has_recovery_ns()) {
       outage.set_recovery_seconds(SecondsOf(each.recovery_ns()));
       AddFigure(run, absl::StrCat("as before after, ", name), "s", outage.recovery_seconds(), report);
+      absl::StrAppend(&text, ", ", RecoveryText(outage));
+    } else if (each.has_recovery_unknown()) {
+      outage.set_recovery_unknown(true);
       absl::StrAppend(&text, ", ", RecoveryText(outage));
     } else {
       absl::StrAppend(&text, absl::StrFormat(", not as before within %.1f s", SecondsOf(each.observed_ns())));

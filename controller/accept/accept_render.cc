@@ -251,8 +251,9 @@ std::string RenderAcceptText(const v1::AcceptReport& report) {
     lines.emplace_back();
     lines.emplace_back("Hosts");
     for (const v1::AcceptHost& host : report.hosts()) {
-      AddItem(absl::StrCat(host.label(), ": ", host.directory(), ", ", host.fs_type(), " from ", host.fs_source(), " (",
-                           host.mount_options(), "), kernel ", host.kernel(), ", agent ", host.version()),
+      AddItem(absl::StrCat(host.label(), host.has_node() ? " on node " : "", host.node(), ": ", host.directory(), ", ",
+                           host.fs_type(), " from ", host.fs_source(), " (", host.mount_options(), "), kernel ",
+                           host.kernel(), ", agent ", host.version()),
               lines);
     }
   }

@@ -235,10 +235,17 @@ void AddHost(const std::string& label, const std::string& dir, const google::pro
   added.set_mount_options(SharedMountOptions(added.mount_options()));
 }
 
+// Adds the hosts of a part, once. Those of a storage check get their nodes, which it does not know.
 void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
-  if (!report.hosts().empty()) return;
+  if (report.hosts().empty()) {
+    for (const v1::HostReport& host : found.hosts()) {
+      AddHost(host.label(), host.workload().dir(), host, host.mount(), report);
+    }
+    return;
+  }
   for (const v1::HostReport& host : found.hosts()) {
-    AddHost(host.label(), host.workload().dir(), host, host.mount(), report);
+    const auto known = std::ranges::find(*report.mutable_hosts(), host.label(), &v1::AcceptHost::label);
+    if (host.has_node() && known != report.mutable_hosts()->end()) known->set_node(host.node());
   }
 }
 

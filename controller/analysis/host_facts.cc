@@ -194,6 +194,7 @@ v1::HostReport MakeHostReport(const HostFacts& facts) {
   report.set_number(facts.joined.host());
   report.set_label(facts.label());
   report.set_address(facts.joined.address());
+  if (!facts.joined.node().empty()) report.set_node(facts.joined.node());
   CopySharedFields(host, report);
   *report.mutable_workload() = facts.workload();
   *report.mutable_queue_managers() = facts.joined.plan().log().queue_managers();

@@ -464,8 +464,9 @@ std::string Judge::RateRemark() const {
   const v1::CriterionReport rate = MakeReport(rate_, false);
   const std::string place = FormatPlace(rate.step(), rate.host(), rate.qm(), rate.storage(), rate.queue_manager());
   if (rate_is_shown_) {
-    return absl::StrCat("the target rate is not demanded under disturbances",
-                        rate.value_text().empty() ? "" : absl::StrCat(": ", rate.value_text(), " of it in ", place));
+    return absl::StrCat("The target rate is not demanded under disturbances",
+                        rate.value_text().empty() ? "" : absl::StrCat(": ", rate.value_text(), " of it in ", place),
+                        ".");
   }
   if (rate.outcome() == v1::OUTCOME_FAIL) {
     return absl::StrCat("target rate missed: ", rate.value_text(), " of it in ", place);

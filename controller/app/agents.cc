@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <set>
 #include <utility>
@@ -112,9 +113,11 @@ std::optional<Failure> LaunchedAgents::Launch(const AgentAccess& access, const s
     };
   }
   fleet_ = std::make_unique<Fleet>(names, max_slew_ppm, make_client_, clock_, events_);
+  const std::map<std::string, std::string> nodes = launcher_->Nodes();
   for (const auto& host : fleet_->hosts()) {
     host->launch = kind.recorded;
     host->launch_words = access.launch.Words();
+    if (const auto node = nodes.find(host->address); node != nodes.end()) host->node = node->second;
   }
   return std::nullopt;
 }

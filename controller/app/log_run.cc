@@ -35,6 +35,7 @@
 #include "controller/run/disturber.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
+#include "controller/run/read_back.h"
 #include "controller/run/run_guard.h"
 #include "controller/run/run_records.h"
 
@@ -195,8 +196,9 @@ class LogRun final : public PlannedRun {
     if (guard_ == nullptr) return std::nullopt;
     int64_t writing_ns = WritingTimeOf(plan_).ns;
     if (how_.turn != nullptr) writing_ns = writing_ns * how_.turn->turns + how_.turn->others_ns;
-    if (std::string why =
-            guard_->MayNotBegin(writing_ns + plan_.settle_ns() + Disturber::AfterStepNs(plan_), clock_.Now());
+    const int64_t read_back_ns = plan_.disturb().empty() ? 0 : ReadBackReserveNs(workloads_);
+    if (std::string why = guard_->MayNotBegin(
+            writing_ns + plan_.settle_ns() + Disturber::AfterStepNs(plan_) + read_back_ns, clock_.Now());
         !why.empty()) {
       return Failure{Exit::kWrong, {absl::StrCat(why, ": use a later time, or shorter or fewer steps")}};
     }

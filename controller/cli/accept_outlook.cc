@@ -12,6 +12,7 @@
 #include "controller/plan/plan_defaults.h"
 #include "controller/plan/plan_kinds.h"
 #include "controller/plan/restart_plan.h"
+#include "controller/run/read_back.h"
 
 namespace plimsoll {
 namespace {
@@ -63,8 +64,10 @@ int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
       return PlannedDrillNs(DrillPlanOf(plan, v1::HA_FENCE_EXTENTS));
     case v1::ACCEPT_PART_RESTART_TIME:
       return PlannedRestartNs(RestartPlanOf(plan));
-    case v1::ACCEPT_PART_DISTURB:
-      return WritingTimeOf(DisturbPlanOf(plan)).ns + plan.settle_ns();
+    case v1::ACCEPT_PART_DISTURB: {
+      const v1::TestPlan disturbed = DisturbPlanOf(plan);
+      return WritingTimeOf(disturbed).ns + plan.settle_ns() + ReadBackReserveNs(EffectiveWorkloads(disturbed));
+    }
     default:
       return 0;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -233,14 +234,20 @@ std::optional<MappedMoment> DisturbAnalysis::BeginOf(const Pause& pause, const K
   return begin;
 }
 
-std::optional<int64_t> DisturbAnalysis::RecoveryNs(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open,
-                                                   const Known& known) const {
-  if (open || !known.baseline.has_value()) return std::nullopt;
+DisturbAnalysis::Recovery DisturbAnalysis::RecoveryIn(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open,
+                                                      const Known& known) const {
+  if (!known.baseline.has_value()) return {{}, "too few seconds with writes before the first disturbance"};
+  if (!IsLongEnough(known.seconds, {begin_ns, end_ns})) {
+    return {{},
+            absl::StrFormat("observed for %.1f s, too short for %d seconds in a row",
+                            static_cast<double>(end_ns - begin_ns) / static_cast<double>(kNsPerSecond), kCalmSeconds)};
+  }
+  if (open) return {};
   StepTime paused;
   if (const std::optional<MappedMoment> begin = BeginOf(pause, known); begin.has_value()) {
     paused = {begin->local_ns, Clamp64(Int128{begin->local_ns} + pause.length_ns)};
   }
-  return RecoveryOf(known.seconds, *known.baseline, {begin_ns, end_ns}, paused);
+  return {RecoveryOf(known.seconds, *known.baseline, {begin_ns, end_ns}, paused)};
 }
 
 void DisturbAnalysis::SetCommand(size_t phase, const Known& known, v1::DisturbCommandReport& command) const {
@@ -255,8 +262,9 @@ void DisturbAnalysis::SetCommand(size_t phase, const Known& known, v1::DisturbCo
   command.set_longest_pause_ns(of.longest.length_ns);
   const bool open = of.open || of.longest.open;
   command.set_pause_open(open);
-  if (const auto recovery_ns = RecoveryNs(begin_ns, end_ns, of.longest, open, known); recovery_ns.has_value())
-    command.set_recovery_ns(*recovery_ns);
+  const Recovery recovery = RecoveryIn(begin_ns, end_ns, of.longest, open, known);
+  if (recovery.after_ns.has_value()) command.set_recovery_ns(*recovery.after_ns);
+  if (!recovery.unknown.empty()) command.set_recovery_unknown(recovery.unknown);
   command.set_observed_ns(end_ns - begin_ns);
 }
 
@@ -290,14 +298,17 @@ void DisturbAnalysis::SetDisturbance(uint32_t number, const Known& known,
   report.set_observed_ns(end_ns - begin_ns);
   const v1::DisturbCommandReport& before = report.do_();
   const v1::DisturbCommandReport& after = report.undo();
-  if (!report.has_undo()) {
+  const v1::DisturbCommandReport& lasting = report.has_undo() ? after : before;
+  if (lasting.has_recovery_unknown()) {
+    report.set_recovery_unknown(lasting.recovery_unknown());
+  } else if (!report.has_undo()) {
     if (before.has_recovery_ns()) report.set_recovery_ns(before.recovery_ns());
   } else if (after.has_recovery_ns() && after.recovery_ns() > 0) {
     report.set_recovery_ns(after.start_ns() + after.recovery_ns() - begin_ns);
   } else if (after.has_recovery_ns()) {
     // A short hold may have been too short to see it.
     const auto recovery_ns = before.has_recovery_ns() ? std::optional<int64_t>(before.recovery_ns())
-                                                      : RecoveryNs(begin_ns, end_ns, longest, open, known);
+                                                      : RecoveryIn(begin_ns, end_ns, longest, open, known).after_ns;
     if (recovery_ns.has_value()) report.set_recovery_ns(*recovery_ns);
   }
   const int64_t until_ns = last + 1 < phases_.size() ? phases_[last + 1].start_ns : INT64_MAX;

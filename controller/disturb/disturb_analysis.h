@@ -74,6 +74,11 @@ class DisturbAnalysis {
     std::vector<LoadSecond> seconds;
     std::optional<LoadBaseline> baseline;
   };
+  // When the load was as before, or why that is not known; neither where it was not.
+  struct Recovery {
+    std::optional<int64_t> after_ns = {};
+    std::string unknown = {};
+  };
   struct Loss {
     uint64_t blocks = 0;
     std::string host;
@@ -99,9 +104,8 @@ class DisturbAnalysis {
   int64_t OffsetNs(int64_t moment_ns) const { return Clamp64(Int128{moment_ns} - measured_start_ns_); }
   // When the phase ends, as an offset: with the next one, or the step.
   int64_t PhaseEndNs(size_t phase, const Known& known) const;
-  // Nothing where the pause is `open`: then the load is not as before.
-  std::optional<int64_t> RecoveryNs(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open,
-                                    const Known& known) const;
+  // Where the pause is `open` the load is not as before.
+  Recovery RecoveryIn(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open, const Known& known) const;
   // Where the pause lies on the timeline, as offsets, and the error of that; nothing where no probe places it.
   std::optional<MappedMoment> BeginOf(const Pause& pause, const Known& known) const;
   void SetCommand(size_t phase, const Known& known, v1::DisturbCommandReport& command) const;

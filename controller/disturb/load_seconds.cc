@@ -58,12 +58,17 @@ bool IsAsBefore(const LoadSecond& second, const LoadBaseline& baseline) {
          second.average_ns * kWhole <= baseline.most_average_ns * kMostLatencyPercent;
 }
 
+bool IsLongEnough(const std::vector<LoadSecond>& seconds, StepTime phase) {
+  const size_t end = std::min<size_t>(seconds.size(), WholeSecondsIn(phase.end_ns));
+  return phase.begin_ns >= 0 && WholeSecondsIn(phase.begin_ns) + kCalmSeconds < end;
+}
+
 std::optional<int64_t> RecoveryOf(const std::vector<LoadSecond>& seconds, const LoadBaseline& baseline, StepTime phase,
                                   StepTime pause) {
   const auto second_of = [](int64_t moment_ns) { return static_cast<size_t>(WholeSecondsIn(moment_ns)); };
   const size_t first = second_of(phase.begin_ns);
   const size_t end = std::min(seconds.size(), second_of(phase.end_ns));
-  if (phase.begin_ns < 0 || first + kCalmSeconds >= end) return std::nullopt;
+  if (!IsLongEnough(seconds, phase)) return std::nullopt;
   std::optional<size_t> affected;
   bool in_pause = false;
   for (size_t i = first; i < end; ++i) {

@@ -52,10 +52,15 @@ struct StepTime {
   int64_t end_ns = 0;
 };
 
+// Whether the phase has kCalmSeconds whole seconds after the one in which it begins. A shorter one does not show
+// whether the load is as before.
+bool IsLongEnough(const std::vector<LoadSecond>& seconds, StepTime phase);
+
 // How long after the beginning of `phase` the load is as before: 0 where each second of it is, that in which it begins
 // included. Otherwise the first of kCalmSeconds seconds in a row that are as before decides, after the first second
 // that is not, and after `pause`, the longest one of the phase, if a second that is not as before overlaps it: a
-// command may take a while before it disturbs anything. Nothing where that does not come before the phase ends.
+// command may take a while before it disturbs anything. Nothing where that does not come before the phase ends, or the
+// phase is not long enough.
 std::optional<int64_t> RecoveryOf(const std::vector<LoadSecond>& seconds, const LoadBaseline& baseline, StepTime phase,
                                   StepTime pause);
 

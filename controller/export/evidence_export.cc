@@ -237,6 +237,7 @@ std::string HostFactsText(const v1::HostReport& host) {
   const v1::ClockReport& clock = host.clock();
   std::vector<std::string> facts = {absl::StrCat("agent at ", host.address()),
                                     absl::StrCat("plimsoll-agent ", host.version())};
+  if (host.has_node()) facts.push_back(absl::StrCat("node ", host.node()));
   if (host.has_program_sha256()) facts.push_back(absl::StrCat("SHA-256 ", host.program_sha256()));
   facts.push_back(host.kernel());
   facts.push_back(clock.probes() == 0 ? "no clock probe was answered"

@@ -73,6 +73,7 @@ v1::HostJoined Host::Joined(const v1::HostPlan& plan) const {
   joined.set_launch(launch);
   joined.set_same_clock(same_clock);
   joined.mutable_launch_words()->Assign(launch_words.begin(), launch_words.end());
+  joined.set_node(node);
   return joined;
 }
 

@@ -30,6 +30,8 @@ struct Host {
   v1::AgentLaunch launch = v1::AGENT_LAUNCH_UNSPECIFIED;
   // What starts the agent again, as the journal has it.
   std::vector<std::string> launch_words = {};
+  // The node of its pod, as the journal has it.
+  std::string node = {};
   // In a placement, the names of its queue managers, by number; else empty.
   std::vector<std::string> qm_names = {};
   // "node1/qm2", or "node1/PAYMENTS" in a placement.

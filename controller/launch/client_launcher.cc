@@ -111,6 +111,7 @@ std::vector<HostFailure> ClientLauncher::Launch(const std::vector<AgentPlace>& p
     if (host->failure().has_value()) failures.push_back(*host->failure());
   }
   StartReading();
+  if (setup_.find_nodes && !serving_.empty()) nodes_ = setup_.find_nodes(Names());
   return failures;
 }
 

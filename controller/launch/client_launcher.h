@@ -50,6 +50,8 @@ class ClientLauncher final : public Launcher {
     bool clean = false;
     // Options by which `plimsoll clean` starts such agents; empty: the host itself removes what a killed agent left.
     std::string clean_options = {};
+    // Finds the nodes of hosts that are pods, by the hosts' names; null: they are none.
+    std::function<std::map<std::string, std::string>(const std::vector<std::string>& names)> find_nodes = nullptr;
   };
 
   // The system's error where the private directory cannot be made. `clock` outlives it.
@@ -61,6 +63,7 @@ class ClientLauncher final : public Launcher {
   std::vector<HostFailure> Launch(const std::vector<AgentPlace>& places,
                                   const std::vector<std::string>& arguments) override;
   std::vector<std::string> Names() const override;
+  std::map<std::string, std::string> Nodes() const override { return nodes_; }
   std::string Target(const std::string& name) const override;
   std::vector<std::string> End(const std::set<std::string>& lost) override;
 
@@ -88,6 +91,7 @@ class ClientLauncher final : public Launcher {
   std::vector<std::unique_ptr<ClientHost>> hosts_;
   // Hosts that serve, by name.
   std::map<std::string, const ClientHost*> serving_;
+  std::map<std::string, std::string> nodes_;
   // The directories below which their agents may write, by name.
   std::map<std::string, std::vector<AgentRoot>> roots_;
   // Between StartReading and StopReading the hosts are its own.

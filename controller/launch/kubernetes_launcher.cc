@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,8 +36,9 @@ constexpr LaunchOption kContainer = {"--container", "NAME",
                                      "Container with the agent (default: the pod's default one)"};
 constexpr std::array kKubernetesOptions = {kKubectl, kContext, kNamespace, kSelector, kContainer, kAgentOption};
 
-// For the API server to answer.
+// For the API server to answer with the pods to use, and with what is only shown.
 constexpr int64_t kListLimitNs = 60 * kNsPerSecond;
+constexpr int64_t kNodesLimitNs = 10 * kNsPerSecond;
 // Some 10 KiB a pod.
 constexpr size_t kMostListBytes = 64 << 20;
 
@@ -54,19 +56,20 @@ absl::Status CheckKubernetesOptions(const LaunchOptions& options) {
   return CheckAgentOptions(options);
 }
 
-// What a program prints, until its end. UNAVAILABLE, with its last line: it fails, prints too much or takes too long.
-absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
+// What a program prints, until its end. UNAVAILABLE, with its last line: it fails, prints too much or takes longer than
+// `limit_ns`.
+absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command, int64_t limit_ns) {
   PLIMSOLL_ASSIGN_OR_RETURN(const std::unique_ptr<PipedProcess> process,
                             PipedProcess::Start(command, PipedProcess::Life::kEndsWithThread));
   process->CloseInput();
-  const MonotonicNs limit = SystemClock::Read() + kListLimitNs;
+  const MonotonicNs limit = SystemClock::Read() + limit_ns;
   std::string output;
   std::string errors;
   std::array<char, 16 << 10> bytes{};
   while (process->output() >= 0 || process->errors() >= 0) {
     const int64_t left_ns = limit - SystemClock::Read();
     if (left_ns <= 0) {
-      return absl::UnavailableError(absl::StrCat("no answer within ", FormatDuration(kListLimitNs)));
+      return absl::UnavailableError(absl::StrCat("no answer within ", FormatDuration(limit_ns)));
     }
     if (output.size() > kMostListBytes || errors.size() > kMostListBytes) {
       return absl::UnavailableError("it prints too much");
@@ -99,7 +102,7 @@ absl::StatusOr<std::vector<std::string>> FindPods(const LaunchOptions& options) 
   PLIMSOLL_ASSIGN_OR_RETURN(std::vector<std::string> command, KubectlWords(options));
   command.insert(command.end(),
                  {"get", "pods", absl::StrCat("--selector=", options.Value(kSelector)), "--output=json"});
-  const absl::StatusOr<std::string> json = OutputOf(command);
+  const absl::StatusOr<std::string> json = OutputOf(command, kListLimitNs);
   if (!json.ok()) return WithContext(absl::StrCat("--kubectl ", options.Value(kKubectl)), json.status());
   PLIMSOLL_ASSIGN_OR_RETURN(std::vector<std::string> pods, RunningPods(*json));
   if (pods.empty()) {
@@ -112,17 +115,37 @@ absl::StatusOr<std::vector<std::string>> FindPods(const LaunchOptions& options) 
   return pods;
 }
 
+// Asks for what a command with `selector` may list anyway, and otherwise for these pods. A user who may not, or an API
+// server that does not answer, leaves nodes unknown.
+std::map<std::string, std::string> FindNodes(std::vector<std::string> command, const std::string& selector,
+                                             const std::vector<std::string>& pods) {
+  command.insert(command.end(), {"get", "pods"});
+  if (selector.empty()) {
+    command.insert(command.end(), pods.begin(), pods.end());
+  } else {
+    command.push_back(absl::StrCat("--selector=", selector));
+  }
+  command.emplace_back("--output=json");
+  const absl::StatusOr<std::string> json = OutputOf(command, kNodesLimitNs);
+  return json.ok() ? NodesOfPods(*json) : std::map<std::string, std::string>();
+}
+
 absl::StatusOr<std::unique_ptr<Launcher>> MakeKubernetesLauncher(const LaunchOptions& options, const Clock& clock,
                                                                  const Launcher::Watch& watch) {
   HostCommand command;
   PLIMSOLL_ASSIGN_OR_RETURN(command.words, KubectlWords(options));
-  const std::string program = command.words.front();
+  const std::vector<std::string> kubectl = command.words;
+  const std::string& program = kubectl.front();
   command.client = program.substr(program.rfind('/') + 1);
   command.way_out = "install kubectl, or pass another --kubectl";
   command.words.insert(command.words.end(), {"exec", "-i", kHostInCommand});
   if (options.Given(kContainer)) command.words.push_back(absl::StrCat("--container=", options.Value(kContainer)));
   command.words.emplace_back("--");
-  return ClientLauncher::Create(CommandLaunch(std::move(command), "kubernetes", options, clock), clock, watch);
+  ClientLauncher::Setup setup = CommandLaunch(std::move(command), "kubernetes", options, clock);
+  setup.find_nodes = [kubectl, selector = options.Value(kSelector)](const std::vector<std::string>& pods) {
+    return FindNodes(kubectl, selector, pods);
+  };
+  return ClientLauncher::Create(std::move(setup), clock, watch);
 }
 
 }  // namespace

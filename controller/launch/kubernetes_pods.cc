@@ -13,6 +13,9 @@ namespace {
 
 using google::protobuf::Struct;
 
+// What Kubernetes allows: a DNS subdomain.
+constexpr size_t kLongestNodeName = 253;
+
 // A field of an object; null: it has none.
 const google::protobuf::Value* FieldOf(const Struct& object, const std::string& name) {
   const auto found = object.fields().find(name);
@@ -46,6 +49,22 @@ absl::StatusOr<std::vector<std::string>> RunningPods(const std::string& json) {
   }
   std::ranges::sort(pods);
   return pods;
+}
+
+std::map<std::string, std::string> NodesOfPods(const std::string& json) {
+  std::map<std::string, std::string> nodes;
+  const auto add = [&nodes](const Struct& pod) {
+    const std::string name = TextIn(pod, "metadata", "name");
+    const std::string node = TextIn(pod, "spec", "nodeName");
+    if (!name.empty() && !node.empty() && node.size() <= kLongestNodeName) nodes[name] = node;
+  };
+  Struct read;
+  if (!google::protobuf::util::JsonStringToMessage(json, &read).ok()) return nodes;
+  add(read);
+  const google::protobuf::Value* items = FieldOf(read, "items");
+  if (items == nullptr) return nodes;
+  for (const google::protobuf::Value& item : items->list_value().values()) add(item.struct_value());
+  return nodes;
 }
 
 }  // namespace plimsoll

@@ -83,6 +83,8 @@ class Launcher {
                                           const std::vector<std::string>& arguments) = 0;
   // How people name the agents that serve, in the order of the places: a fleet's addresses.
   virtual std::vector<std::string> Names() const = 0;
+  // Of hosts that are pods, the node by that name, as far as it is known.
+  virtual std::map<std::string, std::string> Nodes() const { return {}; }
   // What a client dials for such a name: HOST:PORT or unix:PATH.
   virtual std::string Target(const std::string& name) const = 0;
   // Ends what was started and waits until that is gone from the hosts, within limits. Hosts of `lost`, by name, do not

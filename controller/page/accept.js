@@ -165,7 +165,7 @@ plimsoll.page = (() => {
           [host.directory, host.fs_type + ' from ' + host.fs_source, host.mount_options, host.kernel, host.version];
       const key = JSON.stringify(row);
       if (!kinds.has(key)) kinds.set(key, {labels: [], row});
-      kinds.get(key).labels.push(host.label);
+      kinds.get(key).labels.push(host.node ? host.label + ' on node ' + host.node : host.label);
     }
     return [...kinds.values()].map(({labels, row}) => [plimsoll.listed(labels, ','), ...row]);
   };

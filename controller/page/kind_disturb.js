@@ -13,26 +13,24 @@
   const whose = (one) => (one.pause_host ? plimsoll.model.writerName(one.pause_host, one.pause_qm) : format.DASH);
   const pause = (one, open) =>
       (one.longest_pause_ns > 0 ? (open ? '\u2265 ' : '') + seconds(one.longest_pause_ns) : format.DASH);
-  const recovery = (disturb, one) => {
+  const recovery = (one) => {
     if (known(one.recovery_ns)) return seconds(one.recovery_ns);
-    return disturb.baseline_seconds === 0 ? format.DASH : 'not within ' + seconds(one.observed_ns);
+    return one.recovery_unknown ? el('span', {title: one.recovery_unknown}, format.DASH) :
+                                  'not within ' + seconds(one.observed_ns);
   };
 
-  const commandRow = (disturb, name, command) =>
+  const commandRow = (name, command) =>
       [name, began(command.start_ns), known(command.duration_ns) ? seconds(command.duration_ns) : format.DASH,
        command.exit_code < 0 ? format.DASH : String(command.exit_code), pause(command, command.pause_open), '',
-       recovery(disturb, command), command.error, command.arguments.join(' ')];
+       recovery(command), command.error, command.arguments.join(' ')];
 
   // A row for each disturbance, and below it one for each of its commands.
   const rowsOf = (disturb) => disturb.disturbances.flatMap((one) => {
     if (!one.do) return [[one.name, format.DASH, '', '', '', '', '', 'was not started', '']];
     const failed = one.failed_writers > 0 ? format.plural(one.failed_writers, 'queue manager') + ' failed' : '';
     return [
-      [
-        one.name, began(one.do.start_ns), '', '', pause(one, one.pause_open), whose(one), recovery(disturb, one),
-        failed, ''
-      ],
-      commandRow(disturb, 'do', one.do), ...(one.undo ? [commandRow(disturb, 'undo', one.undo)] : [])
+      [one.name, began(one.do.start_ns), '', '', pause(one, one.pause_open), whose(one), recovery(one), failed, ''],
+      commandRow('do', one.do), ...(one.undo ? [commandRow('undo', one.undo)] : [])
     ];
   });
 

@@ -2,70 +2,24 @@
 'use strict';
 
 (() => {
-  const {el, svg, format, model} = plimsoll;
+  const {el, svg, format, model, restartCharts} = plimsoll;
+  const {REDO, LOAD, wayOf, waysIn, distinct, seconds, withError, inSeconds, shortNumber, evenSteps, countTicks} =
+      restartCharts;
   const known = Number.isFinite;
 
   const MODEL = 'The storage\u2019s share of a restart, in a model: not MQ\u2019s restart time.';
-  // How log records reach the queue files, and how queues are loaded: names, dashes of lines, marks of points.
-  const REDO = {
-    coalesced: {
-      name: 'coalesced',
-      help: 'pages of many log records are sorted, and neighbours read and written in one call, as MQ does since 9.1.1'
-    },
-    per_record: {
-      name: 'per-record',
-      dash: [8, 3],
-      mark: 'ring',
-      help: 'calls to the queue files for each log record by itself, as MQ did before 9.1.1'
-    },
-  };
-  const LOAD = {
-    parallel: {name: 'parallel', help: 'the metadata of all queues is read at once, as MQ does since 9.1.1'},
-    serial: {name: 'serial', dash: [8, 3], help: 'the metadata of each queue is read in turn, as MQ did before 9.1.1'},
-  };
   const UNDO_HELP = 'uncommitted messages are backed out: the first page of each is read and written';
   // Bars have a logarithmic axis if the longest is more than so many times the shortest.
   const MOST_RATIO = 30;
   // Characters of a directory beside the name of a way; directories in the answer.
   const [SHORT, MOST_NAMED] = [17, 4];
 
-  const wayOf = (ways, way) => ways[way] || {name: way.replace(/_/g, '-'), dash: [2, 2]};
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-  const distinct = (values) => [...new Set(values)].sort((a, b) => a - b);
-  // The ways that occur, in the order of `ways`.
-  const waysIn = (ways, found) => [...new Set([...Object.keys(ways), ...found])].filter((way) => found.includes(way));
-
-  // Decimals that leave so many significant digits.
-  const decimals = (value, significant) =>
-      (value === 0 ? 0 : Math.min(5, Math.max(0, significant - 1 - Math.floor(Math.log10(Math.abs(value))))));
-  // "1,234", "12.34", "0.0123"; with an error as many decimals as it has two digits: "12.34 ± 0.41".
-  const seconds = (value) =>
-      (known(value) ? format.fixed(value, decimals(value, Math.abs(value) < 1 ? 3 : 4)) : format.DASH);
-  const withError = (value, error) => {
-    if (!known(value) || !known(error) || error <= 0) return seconds(value);
-    const digits = decimals(error, 2);
-    return format.fixed(value, digits) + '\u00a0\u00b1\u00a0' + format.fixed(error, digits);
-  };
-  const inSeconds = (value, error) => (known(value) ? withError(value, error) + '\u00a0s' : format.DASH);
   // The median, and the range of all rounds below it.
   const median = (one) =>
       el('span', {}, seconds(one.median_seconds),
          one.rounds > 1 ? el('span', {class: 'more'}, seconds(one.min_seconds) + ' to ' + seconds(one.max_seconds)) :
                           null);
-  // Seconds and counts on an axis.
-  const shortNumber = (value) => (value >= 1000 ? format.count(value) : String(parseFloat(value.toPrecision(4))));
-
-  // Positions at even steps, of which as many as have room.
-  const evenSteps = (from, to, most) => {
-    const power = 10 ** Math.floor(Math.log10(to - from));
-    const size = [0.1, 0.2, 0.5, 1, 2, 5].map((part) => part * power).find((one) => (to - from) / one <= most) || power;
-    const steps = [];
-    for (let number = Math.ceil(from / size - 1e-9); number * size <= to; ++number) steps.push(number * size);
-    return steps;
-  };
-  const countTicks = (from, to, pixels) =>
-      evenSteps(from, to, Math.max(2, Math.floor(pixels / 80))).map((at) => ({v: at, label: shortNumber(at)}));
-
   // Directories with names that differ, and colours.
   const sidesOf = (restart) => {
     const seen = new Map();
@@ -376,42 +330,6 @@
     return {element, chart};
   };
 
-  // Seconds to load the queues over their depth; null unless there are several depths.
-  const overDepth = (sides) => {
-    const depths = distinct(sides.flatMap((side) => side.load.map((one) => one.depth)));
-    if (depths.length < 2) return null;
-    const series = sides.flatMap((side) => waysIn(LOAD, side.load.map((one) => one.way)).map((name) => {
-      const way = wayOf(LOAD, name);
-      const at = new Map(side.load.filter((one) => one.way === name).map((one) => [one.depth, one.median_seconds]));
-      return {
-        name: side.short + ', ' + way.name,
-        values: depths.map((depth) => (at.has(depth) ? at.get(depth) : null)),
-        color: side.color,
-        dash: way.dash,
-        help: side.name + ': ' + way.help
-      };
-    }));
-    const last = depths[depths.length - 1];
-    const shown = new plimsoll.Range(0, last, (at) => format.count(Math.round(at)), last / 50);
-    const chart = new plimsoll.Chart({
-      name: 'Seconds to load the queues, by depth',
-      x: depths,
-      range: shown,
-      // Room for the last point.
-      beyond: last / 50,
-      xTitle: 'Messages on each queue',
-      xText: (x) => format.plural(x, 'message') + ' on each queue',
-      xTicks: countTicks,
-      xWidth: 80,
-      series,
-      points: true,
-      yTitle: 'Median seconds to load the queues (LOAD), by messages on each queue',
-      yTick: shortNumber,
-      yText: (value) => inSeconds(value),
-    });
-    return {element: el('div', {}, el('div', {class: 'controls'}, shown.toolbar('depth')), chart.element), chart};
-  };
-
   const loadTable = (sides) => plimsoll.table(
       'Seconds to read the metadata of all queues',
       [
@@ -554,13 +472,14 @@
     ];
   };
 
-  const sections = ({report: {restart_time: restart}}) => {
+  const sections = ({report: {restart_time: restart, plan}}) => {
     if (!restart) return null;
     const sides = sidesOf(restart);
     const picture = bars(restart, sides);
     const sizes = redoSizes(sides);
     const redo = sizes.map((size) => overRecords(restart, sides, size, sizes.length > 1)).filter((one) => one !== null);
-    const load = overDepth(sides);
+    const used = restartCharts.overLogUsed(plan, sides);
+    const load = restartCharts.overDepth(sides);
     const has = (member) => sides.some((side) => side[member].length > 0);
     const elements = [
       plimsoll.section(
@@ -570,7 +489,7 @@
           remarks(restart, sides), picture === null ? null : picture.element),
       has('redo') ? plimsoll.section(
                         'restart-redo', 'Reading and applying the log (REDO)', redo.map((one) => one.element),
-                        lineTable(sides), pointTable(sides)) :
+                        used === null ? null : used.element, lineTable(sides), pointTable(sides)) :
                     null,
       has('load') ?
           plimsoll.section(
@@ -584,7 +503,8 @@
     ];
     return {
       elements: elements.filter((one) => one !== null),
-      charts: [picture, ...redo.map((one) => one.chart), load && load.chart].filter((one) => one !== null)
+      charts: [picture, ...redo.map((one) => one.chart), used && used.chart, load && load.chart].filter(
+          (one) => one !== null)
     };
   };
 

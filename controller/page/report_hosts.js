@@ -106,7 +106,7 @@ plimsoll.hosts = (() => {
     if (report.hosts.length === 0) return null;
     const rows = report.hosts.map(
         (host) =>
-            [host.label, host.address, host.kernel,
+            [host.label, host.node ? host.address + ', node ' + host.node : host.address, host.kernel,
              format.count(host.usable_cpus) + (host.usable_cpus === host.cpus ? '' : ' of ' + format.count(host.cpus)),
              format.amount(host.memory_bytes), host.version, host.clock ? host.clock.source : '']);
     const mounts = report.hosts.flatMap(

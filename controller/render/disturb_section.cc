@@ -29,20 +29,19 @@ std::string ShortSeconds(int64_t time_ns) {
   return absl::StrFormat("%.1f", static_cast<double>(time_ns) / static_cast<double>(kNsPerSecond));
 }
 
-std::string RecoveryCell(const v1::DisturbReport& disturb, const v1::DisturbCommandReport& command) {
+std::string RecoveryCell(const v1::DisturbCommandReport& command) {
   if (command.has_recovery_ns()) return ShortSeconds(command.recovery_ns());
-  return disturb.baseline_seconds() == 0 ? kDash : absl::StrCat("> ", ShortSeconds(command.observed_ns()));
+  return command.has_recovery_unknown() ? kDash : absl::StrCat("> ", ShortSeconds(command.observed_ns()));
 }
 
-void AddCommandRow(const v1::DisturbReport& disturb, const std::string& name, const v1::DisturbCommandReport& command,
-                   TextTable& table) {
+void AddCommandRow(const std::string& name, const v1::DisturbCommandReport& command, TextTable& table) {
   table.AddRow({SanitizeForTerminal(name), ShortSeconds(command.start_ns()),
                 command.has_duration_ns() ? DisturbSeconds(command.duration_ns()) : kDash,
                 command.exit_code() < 0 ? kDash : absl::StrCat(command.exit_code()),
                 command.longest_pause_ns() > 0
                     ? absl::StrCat(command.pause_open() ? "\u2265 " : "", DisturbSeconds(command.longest_pause_ns()))
                     : kDash,
-                RecoveryCell(disturb, command)});
+                RecoveryCell(command)});
 }
 
 // "controller takeover: longest pause 8.213 s, of node1/qm2, from 1.204 s after the start of do on".
@@ -80,16 +79,21 @@ std::string AsBeforeText(const v1::Report& report) {
   if (disturb.baseline_seconds() == 0)
     return "As before: not known, for lack of seconds with writes before the first one";
   const bool rated = report.steps_size() > 0 && report.steps(0).has_response();
+  const bool any_too_short = std::ranges::any_of(disturb.disturbances(), [](const v1::DisturbanceReport& one) {
+    return one.do_().has_recovery_unknown() || one.undo().has_recovery_unknown();
+  });
   constexpr double kWhole = 100;
   return absl::StrFormat(
       "As before: with the first of %d seconds in a row that have %s writes or more (%g %% of the least) and an "
       "average %s of %s ms or less (%g %% of the largest) of the %d seconds before the first disturbance, which had %s "
-      "writes/s; > : not within this time",
+      "writes/s; > : not within this time%s",
       kCalmSeconds,
       FormatCount(static_cast<uint64_t>(disturb.least_writes_per_second() * kLeastWritesPercent / kWhole)),
       kLeastWritesPercent, rated ? "response time" : "latency",
       FormatLatency(disturb.most_average_latency_ns() * kMostLatencyPercent / kWhole, kNsPerMs), kMostLatencyPercent,
-      disturb.baseline_seconds(), FormatRate(disturb.baseline_writes_per_second()));
+      disturb.baseline_seconds(), FormatRate(disturb.baseline_writes_per_second()),
+      any_too_short ? absl::StrCat("; ", kDash, " : the next command, or the end, came too soon for so many seconds")
+                    : "");
 }
 
 void AddReadBack(const v1::Report& report, std::vector<std::string>& lines) {
@@ -137,8 +141,8 @@ std::vector<std::string> TextDisturb(const v1::Report& report, size_t most = SIZ
       AddIndented(absl::StrCat(one->name(), ": was not started"), below);
       continue;
     }
-    AddCommandRow(disturb, one->name(), one->do_(), table);
-    if (one->has_undo()) AddCommandRow(disturb, "  undo", one->undo(), table);
+    AddCommandRow(one->name(), one->do_(), table);
+    if (one->has_undo()) AddCommandRow("  undo", one->undo(), table);
     AddIndented(PauseText(report, *one), below);
     for (const auto& [word, command] : {std::pair("do", &one->do_()), std::pair("undo", &one->undo())}) {
       if (!command->error().empty()) AddIndented(absl::StrCat(one->name(), ": ", word, ": ", command->error()), below);

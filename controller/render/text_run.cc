@@ -70,6 +70,11 @@ void AddSummaryRow(const v1::Report& report, const v1::StepReport& step, const v
   table.AddRow(cells);
 }
 
+// Whether a remark stands by itself, and does not continue the line of the outcome.
+bool IsSentence(const std::string& remark) {
+  return absl::EndsWith(remark, ".");
+}
+
 }  // namespace
 
 std::string OutcomeText(v1::Outcome outcome) {
@@ -83,12 +88,14 @@ std::string OutcomeText(const v1::VerdictReport& verdict) {
 
 std::string VerdictText(const v1::VerdictReport& verdict) {
   const std::string cause = PrimaryCause(verdict);
-  return absl::StrCat(OutcomeText(verdict), cause.empty() ? "" : ": ", cause, verdict.remark().empty() ? "" : ", ",
-                      verdict.remark());
+  const std::string text = absl::StrCat(OutcomeText(verdict), cause.empty() ? "" : ": ", cause);
+  if (verdict.remark().empty() || IsSentence(verdict.remark())) return text;
+  return absl::StrCat(text, cause.empty() ? ", " : "; ", verdict.remark());
 }
 
 std::vector<std::string> TextVerdict(const v1::Report& report, TextDetail detail) {
   std::vector<std::string> lines = UnderHeading("Verdict", VerdictText(report.verdict()));
+  if (IsSentence(report.verdict().remark())) AppendLines(UnderHeading("", report.verdict().remark()), lines);
   const std::vector<std::string> reasons = SecondaryReasons(report.verdict());
   const size_t shown = detail == TextDetail::kFull ? reasons.size() : std::min(reasons.size(), kMostReasons);
   for (size_t i = 0; i < shown; ++i) AppendLines(UnderHeading("", reasons[i]), lines);
@@ -285,8 +292,10 @@ std::vector<std::string> TextHosts(const v1::Report& report) {
   std::vector<std::string> lines;
   for (const v1::HostReport& host : report.hosts()) {
     const std::string heading = lines.empty() ? "Hosts" : "";
-    AppendLines(UnderHeading(heading, absl::StrCat(host.label(), " at ", host.address(), ": ", Describe(report, host))),
-                lines);
+    AppendLines(
+        UnderHeading(heading, absl::StrCat(host.label(), " at ", host.address(), host.has_node() ? ", node " : "",
+                                           host.node(), ": ", Describe(report, host))),
+        lines);
     if (host.has_lost()) AppendLines(UnderHeading("", Loss(report, host)), lines);
     AppendLines(Cleanup(host), lines);
   }

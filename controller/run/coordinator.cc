@@ -75,7 +75,9 @@ std::optional<Failure> Coordinator::Run() {
     }
   }
   options_.feed->Preparing();
+  const MonotonicNs preparing_since = clock_.Now();
   std::optional<Failure> failure = preparation_.Run();
+  preparing_ns_ = clock_.Now() - preparing_since;
   if (!failure.has_value()) Settle();
   std::string cut_short;
   bool measured = false;

@@ -130,8 +130,11 @@ class Coordinator final : private SessionCourse {
   std::string MayNotBegin(uint32_t step) const {
     if (options_.guard == nullptr) return "";
     return options_.guard->MayNotBegin(
-        steps_[step].duration_ns() + steps_[step].warmup_ns() + Disturber::AfterStepNs(options_.plan), clock_.Now());
+        steps_[step].duration_ns() + steps_[step].warmup_ns() + Disturber::AfterStepNs(options_.plan) + ReadBackNs(),
+        clock_.Now());
   }
+  // How long hosts are expected to read back: as long as they took to write as many bytes before the first step.
+  int64_t ReadBackNs() const { return options_.disturber == nullptr ? 0 : preparing_ns_; }
   // Whether a disturbance is under way, or not undone.
   bool IsUndoing() const { return options_.disturber != nullptr && !options_.disturber->idle(); }
   // Why the guard ends the run; empty: it does not.
@@ -188,6 +191,7 @@ class Coordinator final : private SessionCourse {
   std::vector<std::pair<size_t, v1::AgentMessage>> held_;
   TraceLimit trace_limit_;
   ReadBacks read_backs_;
+  int64_t preparing_ns_ = 0;
 };
 
 }  // namespace plimsoll

@@ -1,6 +1,8 @@
 // The end of a step that was disturbed.
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "controller/run/coordinator.h"
 
 namespace plimsoll {
@@ -12,6 +14,11 @@ void Coordinator::EndDisturbances(uint32_t step) {
   if (!PumpUntil([this] { return options_.disturber->idle(); })) return options_.disturber->Leave();
   const auto must_end = [this] { return driver_.interrupted() || !StoppedByGuard().empty(); };
   if (must_end()) return;
+  if (options_.guard != nullptr) {
+    if (const std::string why = options_.guard->MayNotBegin(ReadBackNs(), clock_.Now()); !why.empty()) {
+      return log_.Note(absl::StrCat("The files were not read back: ", why, "."));
+    }
+  }
   options_.feed->Releasing("reading the files back");
   // A host whose writers failed has acknowledged writes, too.
   for (auto& host : fleet_.hosts()) {

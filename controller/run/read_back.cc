@@ -1,10 +1,21 @@
 #include "controller/run/read_back.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/protocol.h"
+#include "common/units.h"
 
 namespace plimsoll {
+
+int64_t ReadBackReserveNs(const std::vector<v1::LogWorkload>& workloads) {
+  constexpr uint64_t kMostSeconds = INT64_MAX / kNsPerSecond / 2;
+  uint64_t most_bytes = 0;
+  for (const v1::LogWorkload& workload : workloads) most_bytes = std::max(most_bytes, ExtentBytes(workload));
+  const uint64_t seconds = most_bytes / kAssumedReadBytesPerSecond + (most_bytes % kAssumedReadBytesPerSecond != 0);
+  return static_cast<int64_t>(std::min(seconds, kMostSeconds)) * kNsPerSecond;
+}
 
 void ReadBacks::OnReadBack(const Host& host, v1::ReadBackDone& done) {
   if (awaited_.erase(host.index) == 0) return;

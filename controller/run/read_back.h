@@ -4,12 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "controller/fleet/fleet.h"
 #include "controller/live/run_log.h"
 #include "plimsoll/v1/agent.pb.h"
+#include "plimsoll/v1/plan.pb.h"
 
 namespace plimsoll {
+
+// What a host reads of its logs in a second, at least, as long as it is not known how fast its storage is.
+inline constexpr uint64_t kAssumedReadBytesPerSecond = 100'000'000;
+// How long hosts with these workloads take then to read all blocks of their logs, all at once.
+int64_t ReadBackReserveNs(const std::vector<v1::LogWorkload>& workloads);
 
 // Keeps track of the hosts that were given the command, and puts their answers into the journal. One thread.
 class ReadBacks {

@@ -82,11 +82,15 @@ class Run:
 
     def await_line(self, pattern, timeout_s=LONG_S):
         """The moment at which a line that matches came."""
+        return self.await_match(pattern, timeout_s)[0]
+
+    def await_match(self, pattern, timeout_s=LONG_S):
+        """The moment at which a line that matches came, and the match."""
 
         def look():
             for when, line in list(self.lines):
-                if re.search(pattern, line):
-                    return when
+                if match := re.search(pattern, line):
+                    return when, match
             if not self._reader.is_alive():
                 raise RuntimeError(f"ended without /{pattern}/:\n{self.said()}")
             return None

@@ -9,9 +9,11 @@ import argparse
 import os
 import signal
 import subprocess
+import threading
 import time
+import urllib.request
 
-from bench_support import (Bench, Table, allow_many_files, binary, cpu_s, hosts_file, memory_peak_mib, writer_times)
+from bench_support import (LONG_S, Bench, Table, allow_many_files, binary, cpu_s, hosts_file, memory_peak_mib, writer_times)
 
 # The run was whole; a step in memory may be found to be limited by the harness, which is no matter here.
 WHOLE = (0, 3)
@@ -63,37 +65,88 @@ def fleet(options, table):
         table.add("64 agents: controller's CPU time for a 5 s run, disk", "s", used, median=0.25)
 
 
+class Scraper:
+    """Scrapes the metrics of a run once a second, as Prometheus does, from a thread."""
+
+    def __init__(self, url):
+        self.took_s, self.sizes = [], []
+        self._url, self._over = url, threading.Event()
+        self._thread = threading.Thread(target=self._scrape, daemon=True)
+        self._thread.start()
+
+    def _scrape(self):
+        while not self._over.wait(1):
+            began = time.monotonic()
+            try:
+                with urllib.request.urlopen(self._url, timeout=LONG_S) as answer:
+                    self.sizes.append(len(answer.read()))
+            except OSError:
+                return  # The run has ended.
+            self.took_s.append(time.monotonic() - began)
+
+    def stop(self):
+        self._over.set()
+        self._thread.join(LONG_S)
+
+
+def swarm_run(options, with_metrics=False):
+    """One run of the swarm. Returns the controller's CPU share and peak memory in the step, its peak memory of the run, and the
+    scraper if there was one."""
+    with Bench(options.place) as bench:
+        count = options.agents
+        process = bench.start([binary("agent_swarm"), count, bench.side], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if process.stdout.readline() != b"listening\n":
+            raise RuntimeError("agent_swarm did not start")
+        hosts = hosts_file(bench, [f"unix:{bench.side}/{i}.sock" for i in range(count)])
+        run = bench.run("--hosts-file", hosts, "--duration", "10s", *(["--metrics", "0"] if with_metrics else []))
+        run.await_line(r"^step 1/1")
+        scraper = Scraper(run.await_match(r"metrics are at (\S+)$")[1].group(1)) if with_metrics else None
+        began, cpu = time.monotonic(), cpu_s(run.pid)
+        # The step's last second is left out.
+        run.await_line(r"^step 1/1 .* 9 s/10 s")
+        share = (cpu_s(run.pid) - cpu) / (time.monotonic() - began)
+        during = memory_peak_mib(run.pid)
+        if scraper is not None:
+            scraper.stop()
+        run.finish()
+        report = run.report
+        writes = report["steps"][0]["scopes"][-1]["writes"]
+        # Each agent makes about a thousand a second.
+        if report["run"]["state"] != "complete" or not 9900 < writes / count < 10200:
+            raise RuntimeError(f"the report is not whole: {report['run']}, {writes} writes, {report['notes']}")
+        process.stdin.close()
+        return share, during, run.usage.ru_maxrss / 1024, scraper
+
+
 def swarm(options, table):
     """What 1,000 agents of four frames a second cost the controller. The agents write nothing (agent_swarm)."""
     allow_many_files()
-    share, during, whole = [], [], []
-    for _ in range(options.runs):
-        with Bench(options.place) as bench:
-            count = options.agents
-            process = bench.start([binary("agent_swarm"), count, bench.side], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE)
-            if process.stdout.readline() != b"listening\n":
-                raise RuntimeError("agent_swarm did not start")
-            hosts = hosts_file(bench, [f"unix:{bench.side}/{i}.sock" for i in range(count)])
-            run = bench.run("--hosts-file", hosts, "--duration", "10s")
-            run.await_line(r"^step 1/1")
-            began, cpu = time.monotonic(), cpu_s(run.pid)
-            # The step's last second is left out.
-            run.await_line(r"^step 1/1 .* 9 s/10 s")
-            share.append((cpu_s(run.pid) - cpu) / (time.monotonic() - began))
-            during.append(memory_peak_mib(run.pid))
-            run.finish()
-            whole.append(run.usage.ru_maxrss / 1024)
-            report = run.report
-            writes = report["steps"][0]["scopes"][-1]["writes"]
-            # Each agent makes about a thousand a second.
-            if report["run"]["state"] != "complete" or not 9900 < writes / count < 10200:
-                raise RuntimeError(f"the report is not whole: {report['run']}, {writes} writes, {report['notes']}")
-            process.stdin.close()
+    share, during, whole, _ = zip(*[swarm_run(options) for _ in range(options.runs)])
     name = f"{options.agents} agents x 4 frames/s: controller"
     table.add(f"{name}, CPU", "cores", share, median=0.5)
     table.add(f"{name}, peak memory in the step", "MiB", during, maximum=256)
     table.add(f"{name}, peak memory of the run", "MiB", whole, maximum=256)
+
+
+def metrics(options, table):
+    """What `--metrics`, scraped once a second, adds to the controller's work with 1,000 agents: rounds of one run with it and one
+    without, in alternating order."""
+    allow_many_files()
+    without, with_it = [], []
+    for number in range(options.runs):
+        for scraped in (number % 2 == 0, number % 2 == 1):
+            (with_it if scraped else without).append(swarm_run(options, scraped))
+    scrapers = [run[3] for run in with_it]
+    if not all(scraper.took_s for scraper in scrapers):
+        raise RuntimeError("a run was never scraped")
+    name = f"{options.agents} agents"
+    table.add(f"{name}, without --metrics: controller, CPU", "cores", [run[0] for run in without], median=0.5)
+    table.add(f"{name}, scraped once a second: controller, CPU", "cores", [run[0] for run in with_it], median=0.5)
+    table.add(f"{name}: what it adds in a round, CPU", "cores", [one[0] - other[0] for one, other in zip(with_it, without)])
+    table.add(f"{name}, without --metrics: peak memory", "MiB", [run[2] for run in without], maximum=256)
+    table.add(f"{name}, scraped once a second: peak memory", "MiB", [run[2] for run in with_it], maximum=256)
+    table.add(f"{name}: a scrape", "s", [time_s for scraper in scrapers for time_s in scraper.took_s])
+    table.add(f"{name}: a scrape", "MB", [size / 1e6 for scraper in scrapers for size in scraper.sizes])
 
 
 def loss(options, table):
@@ -147,7 +200,7 @@ def duration(options, table):
                 table.add(f"step of {asked_s} s on {name}: longer than asked", "ms", over, maximum=budget)
 
 
-COMMANDS = {"skew": (skew, 20), "fleet": (fleet, 20), "swarm": (swarm, 3), "loss": (loss, 5), "memory": (memory, 5),
+COMMANDS = {"skew": (skew, 20), "fleet": (fleet, 20), "swarm": (swarm, 3), "metrics": (metrics, 4), "loss": (loss, 5), "memory": (memory, 5),
             "duration": (duration, 20)}
 
 
@@ -160,7 +213,7 @@ def main():
         command.add_argument("--place", default=None,
                              help="directory on the disk to measure on (default: TMPDIR or /tmp)")
         command.add_argument("--json", action="store_true", help="print JSON, with every single figure")
-        if name == "swarm":
+        if name in ("swarm", "metrics"):
             command.add_argument("--agents", type=int, default=1000)
         if name == "memory":
             command.add_argument("--length", type=int, default=15, help="seconds of a step")

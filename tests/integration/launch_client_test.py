@@ -195,7 +195,8 @@ class Kubernetes(Launched, Client):
         return ["--launch", "kubernetes", "--kubectl", self.client]
 
     def write_pods(self, **phases):
-        pods = [{"metadata": {"name": name}, "status": {"phase": phase}} for name, phase in phases.items()]
+        pods = [{"metadata": {"name": name, "labels": {"app": "x"}}, "spec": {"nodeName": f"node-of-{name}"}, "status": {"phase": phase}}
+                for name, phase in phases.items()]
         (self.tools / "pods.json").write_text(json.dumps({"kind": "List", "items": pods}))
 
     def test_pods_are_chosen_by_their_labels(self):
@@ -204,10 +205,21 @@ class Kubernetes(Launched, Client):
         run = self.start_run(*chosen)
         result = self.finished(run, run.results)
         self.assertEqual([host["label"] for host in result.report["hosts"]], ["pod1", "pod2"])
+        self.assertEqual([host["node"] for host in result.report["hosts"]], ["node-of-pod1", "node-of-pod2"])
+        self.assertRegex(" ".join(result.out.split()), r"pod1 at pod1, node node-of-pod1: plimsoll-agent")
         self.assertEqual(self.calls()[0], "--context=lab --namespace=mq get pods --selector=app=x --output=json")
         self.assertRegex(self.calls()[1], r"^--context=lab --namespace=mq exec -i pod[12] --container=agent -- plimsoll-agent --stdio ")
         self.assertRegex(self.plimsoll("hosts", *chosen).out, r"(?m)^ +pod2 ")
         self.assertIn("pod[1-2]", self.plimsoll("storage", self.dir, *chosen).out)
+        self.await_nothing()
+
+    def test_named_pods_have_their_nodes_where_they_may_be_read(self):
+        self.write_pods(pod1="Running")
+        result = self.launched(hosts="pod1")
+        self.assertEqual([host["node"] for host in result.report["hosts"]], ["node-of-pod1"])
+        self.assertIn("get pods pod1 --output=json", self.calls())
+        result = self.launched(hosts="host1")
+        self.assertNotIn("node", result.report["hosts"][0])
         self.await_nothing()
 
     def test_labels_that_no_running_pod_has(self):

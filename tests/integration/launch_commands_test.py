@@ -2,15 +2,11 @@
 
 import json
 import os
-import pathlib
 import re
 import signal
 
 import harness
 import ssh_hosts
-
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Commands(ssh_hosts.SshTest):
@@ -101,38 +97,6 @@ class Commands(ssh_hosts.SshTest):
                                "--dry-run", wrap=self.network.on_controller())
         self.assertIn("host2", result.out)
         self.await_only_the_cached_agent()
-
-
-class Readme(ssh_hosts.SshTest):
-    """The commands of the README, as they are there; but with small files, a short step, and an agent of this build."""
-
-    size = 3
-
-    def test_each_command_runs_and_leaves_nothing(self):
-        (self.dir / "mqlog").mkdir()
-        self.boot()
-        config = self.user / "config"
-        config.write_text(re.sub(r"(?m)^Host host(\d)$", r"Host node\1", config.read_text()))
-        tools = self.base / "tools"
-        tools.mkdir()
-        (tools / "ssh").write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {config} "$@"\n')
-        (tools / "plimsoll").write_text(
-            f'#!/bin/sh\ncase $1 in run) small="--file-size 256k" ;; esac\n'
-            f'exec {harness.binary("plimsoll")} "$@" $small --launch-agent {self.agent_file()}\n')
-        for tool in tools.iterdir():
-            tool.chmod(0o755)
-        readme = (ROOT / "README.md").read_text()
-        (block,) = re.findall(r"(?s)## Without installing anything\n.*?```\n(.*?)```", readme)
-        commands = block.splitlines()
-        self.assertEqual([command.split()[1] for command in commands], ["hosts", "storage", "run"])
-        environment = {**self.environment, "PATH": f"{tools}:{os.environ['PATH']}"}
-        for command in commands:
-            command = command.replace("--duration 60", "--duration 5").replace("p99<10ms", "p99<60s")
-            process = self.start(harness.Process, [*self.network.on_controller(), "sh", "-c", command], env=environment)
-            self.assertEqual(process.finish(), 0, f"{command}\n{process.err}")
-        self.assertIn("PASS", process.out)
-        self.await_nothing_runs()
-        self.assertEqual(list((self.dir / "mqlog").iterdir()), [])
 
 
 class Drill(ssh_hosts.SshTest):

@@ -1,5 +1,7 @@
 """The page of restart I/O, in a real browser: figures, bars, points and lines, and what is missing."""
 
+import json
+
 import harness
 import pages
 
@@ -80,6 +82,41 @@ class RestartPage(pages.PageTest):
         for one in restart["assumptions"]:
             self.assertIn(one, said)
         self.assertIn("/mnt/san: read from the storage", said)
+        self.assert_quiet()
+
+    def test_the_share_of_the_log_that_was_used_has_a_chart_of_its_own(self):
+        name = "Seconds by the share of the log that was used"
+        self.sample("restart")
+        charts = "plimsoll.page.state.sweep.filter(({options}) => options && options.name === arguments[0])"
+        self.assertEqual(self.browser.script(f"return {charts}.length", name), 0, "the plan has records, not shares")
+
+        def used(report):
+            report["plan"]["restart_time"]["log_used_percent"] = [80, 20, 40]
+            report["plan"]["workload"].update(file_size_bytes=1_300_000, num_files=5)
+            for side in report["restart_time"]["sides"]:
+                for redo in side["redo"]:
+                    for point in redo["points"]:
+                        # Whole pages: a little more than its records.
+                        point["log_bytes"] = round(1.03 * point["log_bytes"])
+                (large,) = (json.loads(json.dumps(redo)) for redo in side["redo"] if redo["way"] == "coalesced")
+                large["message_size_bytes"] = 20_480
+                large["points"].pop()
+                side["redo"].append(large)
+
+        self.changed("restart", used)
+        (chart,) = self.browser.script(
+            f"return {charts}.map(({{options}}) => ({{x: options.x, series: options.series.map(one => [one.name, one.dash || null, one.values])}}))",
+            name)
+        self.assertEqual(chart["x"], [20, 40, 80])
+        values = {name: values for name, _, values in chart["series"]}
+        self.assertEqual(list(values), [f"{side}, {way}" for side in ("/mnt/san", "/mnt/nfs")
+                                        for way in ("coalesced, 2 KiB", "per-record, 2 KiB", "coalesced, 20 KiB")])
+        self.assertEqual(values["/mnt/san, coalesced, 2 KiB"], [0.0215, 0.023, 0.026])
+        self.assertEqual(values["/mnt/san, coalesced, 20 KiB"], [0.0215, 0.023, None])
+        dashes = {name: dash for name, dash, _ in chart["series"]}
+        self.assertEqual(len({json.dumps(dash) for name, dash in dashes.items() if name.startswith("/mnt/san")}), 3)
+        text = self.text_of("restart-redo")
+        self.assertIn("The log has 6.5 MB. Backing out uncommitted messages (UNDO) comes on top.", text)
         self.assert_quiet()
 
     def test_a_restart_without_lines_shows_what_was_measured(self):

@@ -1,10 +1,12 @@
 """A client for `--launch` that needs no cluster: what `kubectl get pods` and `kubectl exec` do, with "pods" on this machine.
 
-Run as `CLIENT [--context=C] [--namespace=N] get pods --selector=S --output=json` or
+Run as `CLIENT [--context=C] [--namespace=N] get pods --selector=KEY=VALUE|POD... --output=json` or
 `CLIENT [...] exec -i|-it POD [--container=C] -- PROGRAM [ARGUMENT...]`. Beside it are `pods.json`, and the directory of the program in
-`programs`. An agent gets the name of its pod, as the host name of a pod would give it.
+`programs`. An agent gets the name of its pod, as the host name of a pod would give it. `apply -f FILE` makes the pods of a StatefulSet, each on a
+node of its own, `rollout status KIND/NAME` finds them there, and `delete -f FILE` removes them.
 """
 
+import json
 import os
 import pathlib
 import pty
@@ -47,13 +49,54 @@ def run(command, terminal):
     return code if code >= 0 else 128 - code
 
 
+def pods():
+    file = HERE / "pods.json"
+    return json.loads(file.read_text())["items"] if file.exists() else []
+
+
+def get_pods(words):
+    """As kubectl prints them: a list, or the one pod that is named."""
+    names = [word for word in words if not word.startswith("--")]
+    missing = set(names) - {pod["metadata"]["name"] for pod in pods()}
+    if missing:
+        print(f'Error from server (NotFound): pods "{min(missing)}" not found', file=sys.stderr)
+        return 1
+    found = [pod for pod in pods() if pod["metadata"]["name"] in names]
+    for word in words:
+        if word.startswith("--selector="):
+            label, _, value = word.removeprefix("--selector=").partition("=")
+            found = [pod for pod in pods() if pod["metadata"]["labels"].get(label) == value]
+    print(json.dumps(found[0] if len(names) == 1 else {"kind": "List", "items": found}))
+    return 0
+
+
+def change(words):
+    """apply -f, rollout status and delete -f of a StatefulSet."""
+    file = HERE / "pods.json"
+    if words[0] == "rollout":
+        return 0 if pods() else 1
+    import yaml  # Where nothing is applied it is not needed.
+    objects = list(filter(None, yaml.safe_load_all(pathlib.Path(words[2]).read_text())))
+    (stateful_set,) = (each for each in objects if each["kind"] == "StatefulSet")
+    if words[0] == "delete":
+        file.unlink()
+        return 0
+    made = [{"metadata": {"name": f"{stateful_set['metadata']['name']}-{number}",
+                          "labels": stateful_set["spec"]["template"]["metadata"]["labels"]},
+             "spec": {"nodeName": f"worker-{number}"}, "status": {"phase": "Running"}}
+            for number in range(stateful_set["spec"]["replicas"])]
+    file.write_text(json.dumps({"kind": "List", "items": made}))
+    return 0
+
+
 def main(words):
     with open(HERE / "calls", "a", encoding="utf-8") as calls:
         calls.write(" ".join(words) + "\n")
     words = [word for word in words if not word.startswith(("--context=", "--namespace="))]
     if words[:2] == ["get", "pods"]:
-        print((HERE / "pods.json").read_text())
-        return 0
+        return get_pods(words[2:])
+    if words[0] in ("apply", "rollout", "delete"):
+        return change(words)
     pod = words[2]
     if pod.startswith("gone"):
         print(f'Error from server (NotFound): pods "{pod}" not found', file=sys.stderr)

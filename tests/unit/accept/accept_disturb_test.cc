@@ -160,6 +160,12 @@ TEST(AcceptDisturb, ShowsPausesRecoveryAndLostWrites) {
   EXPECT_THAT(Disturbed(calm).runs(0).result(),
               HasSubstr("8.214 s, as before all the time; cut: longest pause 2.012 s, "
                         "not as before within 30.0 s"));
+  calm.mutable_disturb()->mutable_disturbances(1)->set_recovery_unknown("observed for 2.0 s");
+  const v1::AcceptReport unknown = Disturbed(calm);
+  EXPECT_THAT(unknown.runs(0).result(),
+              HasSubstr("cut: longest pause 2.012 s, when the load was as before is not known"));
+  EXPECT_THAT(AcceptAnswers(unknown).at(0).text,
+              HasSubstr("cut: at most 2.012 s, when the load was as before is not known"));
   const std::vector<AcceptAnswer> answers = AcceptAnswers(report);
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(

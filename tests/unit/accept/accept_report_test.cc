@@ -462,6 +462,22 @@ TEST(AcceptText, TheWritePathIsNamedAndIsALimitWhereItIsNotMqs) {
   EXPECT_EQ(UnlikeMqText(plan), "");
 }
 
+TEST(AcceptHosts, OfAStorageCheckGetTheNodesOfTheirPodsFromARun) {
+  v1::AcceptReport report = PlannedAcceptance(AcceptPlanOf(1));
+  TakeStorage(NfsHosts(), 4096, NextRun(report), report);
+  TakeChecks(Checks(), NextRun(report), report);
+  v1::Report load = LoadReportOf(3);
+  for (const char* label : {"alpha", "beta"}) load.add_hosts()->set_label(label);
+  load.mutable_hosts(1)->set_node("worker-7");
+  TakeRun(load, NextRun(report), report);
+  ASSERT_EQ(report.hosts_size(), 2);
+  EXPECT_FALSE(report.hosts(0).has_node());
+  EXPECT_EQ(report.hosts(1).node(), "worker-7");
+  const std::string text = RenderAcceptText(report);
+  EXPECT_THAT(text, HasSubstr("beta on node worker-7: "));
+  EXPECT_THAT(text, Not(HasSubstr("alpha on node")));
+}
+
 TEST(AcceptText, StaysWithin80ColumnsAndNeutralisesWhatHostsSend) {
   v1::AcceptReport report = WholeAcceptance();
   report.mutable_hosts(0)->set_mount_options(std::string(300, 'x') + "\033[2J");

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/judge.h"
@@ -195,6 +197,28 @@ TEST(DisturbReport, WhatIsNotOverWhenTheNextOneStartsHasNoRecovery) {
   // The write is in flight in both.
   EXPECT_EQ(report.disturb().disturbances(0).longest_pause_ns(), report.disturb().disturbances(1).longest_pause_ns());
   EXPECT_LT(report.disturb().disturbances(1).pause_start_ns(), 0);
+}
+
+TEST(DisturbReport, ATimeTooShortForThreeSecondsInARowShowsNoRecoveryNorThatThereWasNone) {
+  const std::vector<SimCommand> commands = {{.begin_s = 10}, {.undo = true, .begin_s = 12}};
+  const v1::Report report = Analyze(DisturbedJournal(RunWithStalls({{Seconds(10.4), Seconds(11.2)}}), commands));
+  const v1::DisturbanceReport& one = report.disturb().disturbances(0);
+  EXPECT_FALSE(one.do_().has_recovery_ns());
+  EXPECT_EQ(one.do_().recovery_unknown(), "observed for 2.0 s, too short for 3 seconds in a row");
+  EXPECT_FALSE(one.undo().has_recovery_unknown());
+  EXPECT_FALSE(one.has_recovery_unknown()) << "the undo was observed for long";
+  EXPECT_EQ(one.recovery_ns(), Seconds(2));
+  std::string text = RenderText(report);
+  absl::RemoveExtraAsciiWhitespace(&text);
+  EXPECT_THAT(text, Not(HasSubstr("> 2.0")));
+  EXPECT_THAT(text, HasSubstr(absl::StrCat(kDash, " : the next command, or")));
+}
+
+TEST(DisturbReport, WithTooFewSecondsBeforeTheFirstDisturbanceNothingIsKnownOfRecovery) {
+  const v1::Report report = Analyze(DisturbedJournal(RunWithStalls({}), {{.begin_s = 2}}));
+  const v1::DisturbanceReport& one = report.disturb().disturbances(0);
+  EXPECT_FALSE(one.has_recovery_ns());
+  EXPECT_EQ(one.recovery_unknown(), "too few seconds with writes before the first disturbance");
 }
 
 TEST(DisturbReport, AWriteThatNeverEndsIsAPauseOfAtLeastSoLong) {
@@ -468,8 +492,10 @@ TEST(DisturbReport, TheShareOfTheTargetRateIsShownAndNotDemanded) {
       EXPECT_FALSE(criterion.added()) << criterion.criterion();
     }
     EXPECT_THAT(report.verdict().remark(),
-                MatchesRegex("the target rate is not demanded under disturbances: [0-9.]+ % of "
-                             "it in step 1, (alpha|beta)/qm1"));
+                MatchesRegex("The target rate is not demanded under disturbances: [0-9.]+ % of "
+                             "it in step 1, (alpha|beta)/qm1."));
+    // Never in the line of the outcome and its cause.
+    EXPECT_THAT(RenderText(report), HasSubstr("\n          The target rate is not demanded under disturbances: "));
   }
 }
 

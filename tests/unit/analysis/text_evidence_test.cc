@@ -100,6 +100,22 @@ TEST(Evidence, OfAnEarlierVersionIsNotShown) {
   }
 }
 
+TEST(Evidence, TheNodeOfAPodIsShownWithItsHost) {
+  std::vector<v1::JournalRecord> records = tests::MakeJournal(tests::TwoHosts());
+  for (v1::JournalRecord& record : records) {
+    if (record.has_host_joined() && record.host_joined().label() == "beta") {
+      record.mutable_host_joined()->set_node("worker-7\x1b[2J");
+    }
+  }
+  const v1::Report report = tests::Analyze(records);
+  EXPECT_FALSE(report.hosts(0).has_node());
+  EXPECT_EQ(report.hosts(1).node(), "worker-7\x1b[2J");
+  const std::string text = Unwrapped(absl::StrJoin(TextHosts(report), " "));
+  EXPECT_THAT(text, HasSubstr(", node worker-7"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("alpha at alpha, node")));
+}
+
 TEST(Evidence, FitsTheWidthAndSteersNoTerminal) {
   std::vector<v1::JournalRecord> records = RecordsWithEvidence();
   records.front().mutable_run_begin()->mutable_controller()->set_command(

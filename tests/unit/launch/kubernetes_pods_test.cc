@@ -30,6 +30,20 @@ TEST(KubernetesPods, ThoseThatRunAreTakenInTheOrderOfTheirNames) {
   EXPECT_THAT(RunningPods(ListOf("")).value(), IsEmpty());
 }
 
+TEST(KubernetesPods, NodesAreThoseOfAListAndOfOnePod) {
+  const auto on_n1 = [](const std::string& pod) { return Pair(pod, "n1"); };
+  EXPECT_THAT(NodesOfPods(ListOf(Pod("b-1", "Running") + "," + Pod("a-0", "Pending"))),
+              UnorderedElementsAre(on_n1("a-0"), on_n1("b-1")));
+  EXPECT_THAT(NodesOfPods(Pod("a-0", "Running")), ElementsAre(on_n1("a-0")));
+  // Not scheduled, not a name, not a list.
+  for (const char* text : {"", "[1]", "{}", R"({"metadata":{"name":"a"},"spec":{}})", R"({"items":3})",
+                           R"({"items":[3,{"metadata":{"name":"a"},"spec":{"nodeName":7}}]})"}) {
+    EXPECT_THAT(NodesOfPods(text), IsEmpty()) << text;
+  }
+  EXPECT_THAT(NodesOfPods(R"({"metadata":{"name":"a"},"spec":{"nodeName":")" + std::string(254, 'n') + "\"}}"),
+              IsEmpty());
+}
+
 TEST(KubernetesPods, WhatIsNoListOfPodsIsRefused) {
   for (const char* text : {"", "No resources found", "{}", R"({"items":3})", "[1]"}) {
     EXPECT_THAT(RunningPods(text), StatusIs(StatusCode::kUnavailable, "not JSON with items")) << text;

@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "controller/run/read_back.h"
+#include "controller/run/run_guard.h"
 #include "tests/testing.h"
 #include "tests/unit/run/coordinator_fixture.h"
 
@@ -129,6 +133,69 @@ TEST_F(CoordinatorDisturbTest, TheHangLimitCountsFromTheEndOfUndo) {
   const auto lost = Records(v1::JournalRecord::kHostLost);
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_GE(lost[0].time_ns(), (commands_.started[1].at + 30 * kNsPerSecond).value);
+}
+
+// Preparing takes some 20 s, and so does reading back.
+class TimedDisturbTest : public CoordinatorDisturbTest {
+ protected:
+  TimedDisturbTest() {
+    plan_.set_lease_ns(10 * kNsPerSecond);
+    plan_.set_hang_limit_ns(600 * kNsPerSecond);
+    plan_.mutable_disturb(0)->set_command_limit_ns(kNsPerSecond);
+    scripts_[0].prepares_after_heartbeats = kPreparingSeconds;
+  }
+
+  // Steps, and what follows them, have to be over so many seconds after the beginning.
+  void EndAfter(int64_t seconds) {
+    guard_ =
+        std::make_unique<RunGuard>(std::vector<AbortCondition>(),
+                                   RunGuard::End{clock_.Now() + seconds * kNsPerSecond + kCleanUpReserveNs, "04:30"});
+  }
+
+  static constexpr int kPreparingSeconds = 20;
+  // Warm-up, step, `do` and `undo` at their limits.
+  static constexpr int64_t kStepSeconds = 2 + 40 + 2;
+};
+
+TEST_F(TimedDisturbTest, TheStepBeginsOnlyIfReadingBackFitsInAsWell) {
+  EndAfter(kPreparingSeconds + kStepSeconds + kPreparingSeconds / 2);
+  const std::optional<Failure> failure = Run();
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_THAT(failure->lines.front(), HasSubstr("step 1 was not begun: --end-by: "));
+  EXPECT_THAT(commands_.Names(), IsEmpty());
+}
+
+TEST_F(TimedDisturbTest, WithTimeForItTheFilesAreReadBack) {
+  EndAfter(kPreparingSeconds + kStepSeconds + kPreparingSeconds + 5);
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_THAT(ReadBack(), ::testing::UnorderedElementsAre(std::pair(0U, ""), std::pair(1U, "")));
+}
+
+TEST_F(TimedDisturbTest, ReadingBackThatCannotEndInTimeIsNotBegunAndSaysSo) {
+  EndAfter(kPreparingSeconds + kStepSeconds + kPreparingSeconds + 5);
+  // The last write returns late.
+  for (FakeScript& script : scripts_) script.step_ns += 20 * kNsPerSecond;
+  EXPECT_FALSE(Run().has_value());
+  EXPECT_THAT(commands_.Names(), ElementsAre("break", "fix"));
+  EXPECT_THAT(ReadBack(), IsEmpty());
+  for (const FakeDiary& diary : diaries_) EXPECT_THAT(diary, Not(Contains("read back 0")));
+  EXPECT_THAT(Records(v1::JournalRecord::kNote),
+              Contains(ResultOf([](const v1::JournalRecord& record) { return record.note().text(); },
+                                ContainsRegex("^The files were not read back: --end-by: .* do not fit in before"))));
+}
+
+TEST(ReadBackReserve, IsThatOfTheHostWithTheLargestLogs) {
+  std::vector<v1::LogWorkload> workloads(2);
+  for (v1::LogWorkload& workload : workloads) {
+    workload.set_qm(1);
+    workload.set_num_files(3);
+    workload.set_file_size_bytes(100'000'000);
+  }
+  EXPECT_EQ(ReadBackReserveNs(workloads), 3 * kNsPerSecond);
+  workloads[1].set_qm(4);
+  EXPECT_EQ(ReadBackReserveNs(workloads), 12 * kNsPerSecond);
+  workloads[1].set_file_size_bytes(UINT64_MAX);
+  EXPECT_GT(ReadBackReserveNs(workloads), 12 * kNsPerSecond);
 }
 
 TEST_F(CoordinatorDisturbTest, AHostThatHangsWhileItReadsBackIsLost) {
