@@ -237,12 +237,12 @@ std::optional<MappedMoment> DisturbAnalysis::BeginOf(const Pause& pause, const K
 DisturbAnalysis::Recovery DisturbAnalysis::RecoveryIn(int64_t begin_ns, int64_t end_ns, const Pause& pause, bool open,
                                                       const Known& known) const {
   if (!known.baseline.has_value()) return {{}, "too few seconds with writes before the first disturbance"};
+  if (open) return {};
   if (!IsLongEnough(known.seconds, {begin_ns, end_ns})) {
     return {{},
             absl::StrFormat("observed for %.1f s, too short for %d seconds in a row",
                             static_cast<double>(end_ns - begin_ns) / static_cast<double>(kNsPerSecond), kCalmSeconds)};
   }
-  if (open) return {};
   StepTime paused;
   if (const std::optional<MappedMoment> begin = BeginOf(pause, known); begin.has_value()) {
     paused = {begin->local_ns, Clamp64(Int128{begin->local_ns} + pause.length_ns)};
