@@ -119,7 +119,8 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
       agents_(
           clock_, events_, [this](const std::string& text) { Say(text); }, around.make_client, beside_key),
       kind_(kind),
-      describe_controller_(around.describe_controller) {
+      describe_controller_(around.describe_controller),
+      on_log_(around.on_log) {
   if (around.catches_signals) interrupts_.emplace(events_);
   std::FILE* const out = around.progress;
   if (kind.in_place && !how.quiet) {
@@ -152,6 +153,7 @@ int PlannedRun::Execute() {
   }
   RunLog log(std::move(opened->journal), clock_);
   feed_.Attach(log);
+  if (on_log_) on_log_(log);
   log.OnJournalLoss([this](const absl::Status& status) {
     feed_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()), "; ",
                             kind_.continues, ", and the report is made from memory"));

@@ -92,6 +92,7 @@ class PlannedRun {
 
   const Kind kind_;
   const std::function<v1::ControllerFacts()> describe_controller_;
+  const std::function<void(RunLog&)> on_log_;
 };
 
 }  // namespace plimsoll
