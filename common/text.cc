@@ -215,6 +215,8 @@ void AppendUtf8(uint32_t code_point, std::string& text) {
 }
 
 bool IsControl(uint32_t code_point) {
+  // Most characters of a report.
+  if (code_point >= 0x20 && code_point < 0x7F) return false;
   if (code_point >= 0xE0000 && code_point <= 0xE0FFF) return true;
   return std::ranges::any_of(kControl, [code_point](const CodePointRange& range) {
     return code_point >= range.first && code_point <= range.last;

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/mutex.h"
 #include "common/units.h"
 
 namespace plimsoll {
@@ -22,6 +25,24 @@ constexpr std::pair<const char*, const char*> kTimeServices[] = {
     {"chronyd", "chronyd"}, {"ntpd", "ntpd"}, {"systemd-timesyn", "systemd-timesyncd"}, {"phc2sys", "phc2sys"}};
 // No host has more processes.
 constexpr int kMostProcesses = 100'000;
+
+// A look for the time service reads a file of each process of the host, and agents of one machine are asked at once: it
+// is looked for again after a minute.
+constexpr int64_t kLookAgainNs = 60 * kNsPerSecond;
+
+// As it was found within the last minute. Any thread.
+std::string RecentTimeService() {
+  static Mutex mutex;
+  static std::string service;
+  static std::optional<MonotonicNs> looked;
+  const MutexLock lock(mutex);
+  const MonotonicNs now = SystemClock::Read();
+  if (!looked || now - *looked >= kLookAgainNs) {
+    service = TimeServiceIn("/proc");
+    looked = now;
+  }
+  return service;
+}
 
 uint64_t FromMicroseconds(int64_t time_us) {
   return static_cast<uint64_t>(std::clamp<int64_t>(time_us, 0, INT64_MAX / kNsPerUs) * kNsPerUs);
@@ -55,7 +76,7 @@ std::optional<v1::TimeStatus> ReadTimeStatus() {
   status.set_synchronized(result != TIME_ERROR && (state.status & STA_UNSYNC) == 0);
   status.set_max_error_ns(FromMicroseconds(state.maxerror));
   status.set_estimated_error_ns(FromMicroseconds(state.esterror));
-  if (std::string service = TimeServiceIn("/proc"); !service.empty()) status.set_service(std::move(service));
+  if (std::string service = RecentTimeService(); !service.empty()) status.set_service(std::move(service));
   return status;
 }
 

@@ -260,7 +260,9 @@ void ConnectionGate::Run() {
       }
     }
     DropOldSilent();
-    for (const Open& each : open_) CheckUse(each);
+    for (const Open& each : open_) {
+      if (each.counted) CheckUse(each);
+    }
     options_.refusals->Tick();
   }
 }
@@ -449,12 +451,16 @@ void ConnectionGate::TurnAway(Silent silent) {
 void ConnectionGate::LetIn(Silent silent) {
   const int descriptor = silent.socket.get();
   auto serves = std::make_shared<std::atomic<bool>>(false);
-  open_.push_back({descriptor, SocketIdentity(descriptor), silent.peer, options_.clock->Now(), serves});
-  // Each time that something comes; what it is, gRPC reads.
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  const bool counted = getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &length) == 0;
+  open_.push_back({descriptor, SocketIdentity(descriptor), silent.peer, options_.clock->Now(), serves, counted});
+  // Each time that something comes; what it is, gRPC reads. Where nothing is counted, that would wake this thread for
+  // each message in vain.
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.fd = descriptor;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  if (counted) epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
   options_.let_in(silent.peer, std::move(silent.socket), std::move(serves));
 }
 

@@ -192,6 +192,8 @@ class ConnectionGate {
     Peer peer;
     MonotonicNs since;
     std::shared_ptr<std::atomic<bool>> serves;
+    // The kernel counts what it receives: TCP. Nothing that a Unix socket receives is counted.
+    bool counted = false;
     // Ended for another one.
     bool leaving = false;
   };

@@ -119,8 +119,10 @@ PlannedRun::PlannedRun(v1::TestPlan plan, const PlanRun& how, AgentAccess access
       agents_(
           clock_, events_, [this](const std::string& text) { Say(text); }, around.make_client, beside_key),
       kind_(kind),
-      describe_controller_(around.describe_controller) {
+      on_log_(around.on_log) {
   if (around.catches_signals) interrupts_.emplace(events_);
+  // Its thread takes none of the signals: they are blocked by now.
+  if (around.describe_controller) controller_ = std::async(std::launch::async, around.describe_controller).share();
   std::FILE* const out = around.progress;
   if (kind.in_place && !how.quiet) {
     feed_.Add(std::make_shared<TerminalView>(
@@ -152,6 +154,7 @@ int PlannedRun::Execute() {
   }
   RunLog log(std::move(opened->journal), clock_);
   feed_.Attach(log);
+  if (on_log_) on_log_(log);
   log.OnJournalLoss([this](const absl::Status& status) {
     feed_.Warn(absl::StrCat("the journal cannot be written any more: ", std::string(status.message()), "; ",
                             kind_.continues, ", and the report is made from memory"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,9 +62,7 @@ class PlannedRun {
 
   Fleet& fleet() const { return agents_.fleet(); }
   // What the journal records of this process.
-  v1::ControllerFacts Controller() const {
-    return describe_controller_ ? describe_controller_() : v1::ControllerFacts();
-  }
+  v1::ControllerFacts Controller() const { return controller_.valid() ? controller_.get() : v1::ControllerFacts(); }
   // A line of progress.
   void Say(const std::string& text) {
     if (!how_.quiet) feed_.Line(text);
@@ -91,7 +90,9 @@ class PlannedRun {
   int Report(ResultsDirectory& results, RunLog& log);
 
   const Kind kind_;
-  const std::function<v1::ControllerFacts()> describe_controller_;
+  const std::function<void(RunLog&)> on_log_;
+  // Made while the agents describe themselves, because it reads this whole program.
+  std::shared_future<v1::ControllerFacts> controller_;
 };
 
 }  // namespace plimsoll

@@ -63,6 +63,8 @@ struct RunSurroundings {
   AgentClientFactory make_client;
   // What results record of the controller; empty: nothing.
   std::function<v1::ControllerFacts()> describe_controller;
+  // Called with the run's log, before its first record, on the thread that runs it. Empty: not called.
+  std::function<void(RunLog& log)> on_log;
 };
 
 // The machine's own.

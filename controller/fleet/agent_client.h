@@ -46,7 +46,6 @@ class AgentClient {
  public:
   // Ends every stream; no call to the listener is under way or comes after it.
   virtual ~AgentClient() = default;
-
   // Asks for the host's facts, waiting for the agent for at most `timeout_ns`. The protocol version is filled in here.
   virtual void Describe(v1::DescribeRequest request, int64_t timeout_ns) = 0;
   // Exchanges `count` probes in turn.
@@ -62,6 +61,9 @@ class AgentClient {
   // Keeps the session's lease over a new connection, which times out after `timeout_ns`. Does nothing while an
   // earlier one is under way.
   virtual void Renew(v1::RenewRequest request, int64_t timeout_ns) = 0;
+  // Begins to end every stream, so that the destructors of many clients wait at the same time. Nothing is called after
+  // it but the destructor.
+  virtual void BeginEnd() {}
 };
 
 // Makes the client of the agent at `address`, reporting to `listener`, which outlives it.

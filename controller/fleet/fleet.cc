@@ -96,6 +96,7 @@ Fleet::Fleet(const std::vector<std::string>& addresses, double max_slew_ppm, con
 
 Fleet::~Fleet() {
   events_.OnRoom(nullptr);
+  for (const auto& host : hosts_) host->client->BeginEnd();
 }
 
 bool Fleet::Absorb(Event& event) {

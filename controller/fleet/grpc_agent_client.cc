@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "common/mutex.h"
 #include "common/protocol.h"
 #include "common/status_macros.h"
@@ -33,6 +34,8 @@ namespace {
 // as often as wanted.
 void SilenceGrpc() {
   static const bool once = [] {
+    // Debian's abseil watches the order in which gRPC takes its locks, at each of them.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     if (std::getenv("GRPC_VERBOSITY") != nullptr) return false;
     gpr_set_log_function([](gpr_log_func_args* remark) {
       if (absl::StrContains(remark->message, "assertion failed")) {
@@ -515,10 +518,10 @@ class GrpcAgentClient final : public AgentClient {
   }
 
   ~GrpcAgentClient() override {
-    ProbeStream::Cancel(*probe_link_);
-    SessionCall::Cancel(*session_link_);
+    EndStreams();
     calls_.WaitForNone();
   }
+  void BeginEnd() override { EndStreams(); }
 
   void Describe(v1::DescribeRequest request, int64_t timeout_ns) override {
     if (absl::Status status = AgentTrust::CheckSocketOwner(address_); !status.ok()) {
@@ -543,6 +546,11 @@ class GrpcAgentClient final : public AgentClient {
   }
 
  private:
+  void EndStreams() {
+    ProbeStream::Cancel(*probe_link_);
+    SessionCall::Cancel(*session_link_);
+  }
+
   // A channel with connections of its own.
   std::shared_ptr<grpc::Channel> Connect() const {
     grpc::ChannelArguments arguments;

@@ -103,10 +103,9 @@ std::optional<Failure> Coordinator::Run() {
   // It may have come while the next step was looked for.
   if (options_.next_step && cut_short.empty()) cut_short = MustStop();
   // A step counts where each host's clock is known to its end. On a slow path the answer waits behind the results.
-  if (measured && cut_short.empty()) {
-    AwaitProbes(1, options_.plan.hang_limit_ns(), [this] { return !MustStop().empty(); });
-  }
-  ReleaseAll();
+  const bool probed = measured && cut_short.empty();
+  if (probed) AwaitProbes(1, options_.plan.hang_limit_ns(), [this] { return !MustStop().empty(); });
+  ReleaseAll(probed ? driver_.ProbesAtEnd() : SessionDriver::kBurstProbes);
   if (options_.guard != nullptr) {
     for (const std::string& note : options_.guard->Notes(clock_.Now())) log_.Note(note);
   }
@@ -366,10 +365,10 @@ void Coordinator::StopAll(const std::string& reason) {
   }
 }
 
-void Coordinator::ReleaseAll() {
+void Coordinator::ReleaseAll(int probes) {
   for (auto& host : fleet_.hosts()) {
     if (host->lost() || host->phase == Host::Phase::kGone) continue;
-    SessionDriver::Release(*host, options_.plan.keep_files());
+    SessionDriver::Release(*host, options_.plan.keep_files(), probes);
   }
   if (options_.plan.has_watch()) {
     options_.feed->Releasing("detaching");

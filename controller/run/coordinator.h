@@ -154,7 +154,8 @@ class Coordinator final : private SessionCourse {
   void StopAll(const std::string& reason);
   // Once the step is over: until everything is undone, and the hosts have read back what they wrote.
   void EndDisturbances(uint32_t step);
-  void ReleaseAll();
+  // Each host answers so many probes before its session ends.
+  void ReleaseAll(int probes);
   // Why the run must end now; empty: it need not.
   std::string MustStop() const;
   bool All(const std::function<bool(const Host&)>& condition) const;

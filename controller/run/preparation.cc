@@ -118,18 +118,18 @@ struct HostSpace {
   uint64_t min_free_bytes = 0;
 };
 
-// What a host last saw in one of its directories.
+// What a host last saw in one of its directories. `hosts` is a part of Host::placed: a copy for each pair of hosts
+// would take longer than everything else.
 struct PlaceSeen {
   HostSpace space;
-  std::vector<std::string> hosts;
+  const google::protobuf::RepeatedPtrField<std::string>& hosts;
 };
 
 // Nothing before it has looked, or where it has not so many.
 std::optional<PlaceSeen> SeenBy(const Host& host, size_t number) {
   if (!host.placed.has_value()) return std::nullopt;
   const auto seen = [](const auto& placed) {
-    return PlaceSeen{{placed.total_bytes(), placed.free_bytes(), placed.min_free_bytes()},
-                     {placed.visible_hosts().begin(), placed.visible_hosts().end()}};
+    return PlaceSeen{{placed.total_bytes(), placed.free_bytes(), placed.min_free_bytes()}, placed.visible_hosts()};
   };
   if (number == 0) return seen(*host.placed);
   if (number > static_cast<size_t>(host.placed->more_size())) return std::nullopt;
@@ -332,6 +332,8 @@ class StorageFinder {
   std::vector<size_t> SeenPlaces(size_t place, size_t other_host) const {
     const Host& own = *hosts_[places_[place].host];
     const Host& other = *hosts_[other_host];
+    // There is one that it can be.
+    if (DirectoriesOf(other) == 1) return {first_of_[other_host]};
     std::vector<size_t> all;
     std::vector<size_t> mutual;
     std::vector<size_t> same_path;

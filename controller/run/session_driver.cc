@@ -17,6 +17,7 @@ constexpr int64_t kProbePeriodPerHostNs = 10 * kNsPerMs;
 // probes. In the first moments after it every host's writers begin.
 constexpr int64_t kAroundStartNs[] = {-18 * kNsPerMs, -6 * kNsPerMs, 4 * kNsPerMs, 16 * kNsPerMs};
 constexpr int kProbesAroundStart = 4;
+constexpr int kProbesAtEndOfMany = 3;
 // Round trips up to this long never count as delayed. A host is probed again at most kMostProbesAgain times per period,
 // so that a slow network is not flooded.
 constexpr int64_t kShortestDelayNs = kNsPerMs;
@@ -199,14 +200,18 @@ void SessionDriver::Probe(Host& host, int probes) {
   host.client->Probe(probes);
 }
 
-void SessionDriver::Release(Host& host, bool keep_files) {
+int SessionDriver::ProbesAtEnd() const {
+  return probe_period_ns_ > kShortestProbePeriodNs ? kProbesAtEndOfMany : kBurstProbes;
+}
+
+void SessionDriver::Release(Host& host, bool keep_files, int probes) {
   if (host.phase == Host::Phase::kFilling) {
     v1::ControllerMessage stop;
     stop.mutable_stop()->set_reason("timed out");
     host.client->Send(std::move(stop));
   }
   host.phase = Host::Phase::kReleasing;
-  Probe(host, kBurstProbes);
+  Probe(host, probes);
   v1::ControllerMessage message;
   message.mutable_release()->set_keep_files(keep_files);
   host.client->Send(std::move(message));

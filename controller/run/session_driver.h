@@ -81,7 +81,10 @@ class SessionDriver {
   void ProbeAround(MonotonicNs start);
   // Ends the host's part: it stops filling, answers a last burst of probes, which pins its clock at the end of the
   // run, and releases what it holds.
-  static void Release(Host& host, bool keep_files);
+  static void Release(Host& host, bool keep_files, int probes = kBurstProbes);
+  // Probes of that burst where each host has been probed after the last step already. With more than ten hosts there
+  // are fewer, because the hosts wait for one another's.
+  int ProbesAtEnd() const;
   // Sends a command, and returns the number that its CommandDone will carry.
   uint64_t SendCommand(Host& host, v1::Command command);
   // Sends a part of a recording. The caller has waited for HasRoomFor: parts that have not left are in memory, at most

@@ -218,6 +218,30 @@ def writer_times(run):
     return [(starts[host], first, last) for host, first, last in done]
 
 
+def phase_times(run, step_ns):
+    """{phase: s} of a run of one step of that length, by the times of its journal's records and of the process; in order, without the step
+    itself. Where a phase ends with messages of all hosts, the last one counts."""
+    # Fields of JournalRecord: 2 run_begin, 5 host_prepared, 6 step_begin, 8 step_done, 11 step_end, 13 run_end.
+    last, start_ns = {}, None
+    for payload in payloads(run.out / "journal"):
+        record = list(fields(payload))
+        when_ns = dict(record)[1]
+        for number, value in record[1:]:
+            last[number] = when_ns
+            if number == 6:
+                start_ns = dict(fields(value))[2]
+                last["armed"] = when_ns
+    # CLOCK_MONOTONIC is that of time.monotonic().
+    moments = [("start of the program, connecting, describing", int(run.began_s * 1e9), last[2]),
+               ("preparing", last[2], last[5]),
+               ("clock probes and arming", last[5], last["armed"]),
+               ("lead until the start", last["armed"], start_ns),
+               ("from the step's end to the last host's totals", start_ns + step_ns, last[8]),
+               ("last probes, removing the files", last[8], last[13]),
+               ("report, outputs, end", last[13], int((run.began_s + run.wall_s) * 1e9))]
+    return {name: (end - begin) / 1e9 for name, begin, end in moments}
+
+
 class Table:
     """Rows of figures, each beside its budget."""
 

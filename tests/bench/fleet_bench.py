@@ -13,12 +13,15 @@ import threading
 import time
 import urllib.request
 
-from bench_support import (LONG_S, Bench, Table, allow_many_files, binary, cpu_s, hosts_file, memory_peak_mib, writer_times)
+from bench_support import (LONG_S, Bench, Table, allow_many_files, binary, cpu_s, hosts_file, memory_peak_mib, phase_times,
+                           writer_times)
 
 # The run was whole; a step in memory may be found to be limited by the harness, which is no matter here.
 WHOLE = (0, 3)
 SMALL = ["--file-size", "64k", "--num-files", "2"]
 SHORT = [*SMALL, "--duration", "500ms"]
+SHORTEST = ["--duration", "100ms", "--file-size", "4k", "--num-files", "1"]
+SHORTEST_NS = 100_000_000
 MEMORY = "/dev/shm"
 
 
@@ -47,14 +50,13 @@ def skew(options, table):
 
 def fleet(options, table):
     """What 64 agents cost: time around an empty step, and the controller's CPU time for a step of 5 s."""
-    empty = ["--duration", "100ms", "--file-size", "4k", "--num-files", "1"]
     for place, name, budget in ((MEMORY, "tmpfs", 0.2), (options.place, "disk", None)):
         with Bench(place) as bench:
             _, addresses = bench.agents(64)
             hosts = hosts_file(bench, addresses)
             around = []
             for _ in range(options.runs):
-                around.append(bench.run("--hosts-file", hosts, *empty).finish(WHOLE).wall_s - 0.1)
+                around.append(bench.run("--hosts-file", hosts, *SHORTEST).finish(WHOLE).wall_s - 0.1)
             table.add(f"64 agents: start and stop of an empty run, {name}", "s", around, median=budget)
     with Bench(options.place) as bench:
         _, addresses = bench.agents(64)
@@ -63,6 +65,19 @@ def fleet(options, table):
         for _ in range(max(3, options.runs // 4)):
             used.append(bench.run("--hosts-file", hosts, *SMALL, "--duration", "5s").finish().cpu_s)
         table.add("64 agents: controller's CPU time for a 5 s run, disk", "s", used, median=0.25)
+
+
+def phases(options, table):
+    """Where the time of an empty run of 64 agents goes, by the times of the journal's records."""
+    with Bench(MEMORY) as bench:
+        _, addresses = bench.agents(64)
+        hosts = hosts_file(bench, addresses)
+        runs = [bench.run("--hosts-file", hosts, *SHORTEST).finish(WHOLE) for _ in range(options.runs)]
+        times = [phase_times(run, SHORTEST_NS) for run in runs]
+    for name in times[0]:
+        table.add(name, "ms", [1e3 * of_run[name] for of_run in times])
+    table.add("all of it, without the step", "ms", [1e3 * run.wall_s - SHORTEST_NS / 1e6 for run in runs])
+    table.add("controller's CPU time", "ms", [1e3 * run.cpu_s for run in runs])
 
 
 class Scraper:
@@ -201,7 +216,7 @@ def duration(options, table):
 
 
 COMMANDS = {"skew": (skew, 20), "fleet": (fleet, 20), "swarm": (swarm, 3), "metrics": (metrics, 4), "loss": (loss, 5), "memory": (memory, 5),
-            "duration": (duration, 20)}
+            "duration": (duration, 20), "phases": (phases, 20)}
 
 
 def main():
