@@ -20,8 +20,9 @@ set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-${PLIMSOLL_ARCH}")
 
 set(CMAKE_SYSROOT "${CMAKE_CURRENT_LIST_DIR}/../build/sysroot-${PLIMSOLL_ARCH}")
 cmake_path(NORMAL_PATH CMAKE_SYSROOT)
-# The cross compiler has a C library of its own, older than Debian's.
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-B${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
+# The cross compiler has a C library and a C++ library of its own, older than those of the sysroot.
+file(GLOB gcc_libraries "${CMAKE_SYSROOT}/usr/lib/gcc/${CMAKE_LIBRARY_ARCHITECTURE}/*")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-B${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} -B${gcc_libraries}")
 foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
