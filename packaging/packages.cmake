@@ -16,6 +16,11 @@ set(controller_text "plimsoll hands a test plan to agents on several hosts, puts
 they measure on one timeline, and prints one report.")
 
 set(CPACK_GENERATOR DEB)
+if(PLIMSOLL_ARCH)
+  # Debian has another name for one of them.
+  string(REPLACE ppc64le ppc64el CPACK_DEBIAN_PACKAGE_ARCHITECTURE "${PLIMSOLL_ARCH}")
+  set(CPACK_RPM_PACKAGE_ARCHITECTURE "${PLIMSOLL_ARCH}")
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)

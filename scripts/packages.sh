@@ -12,6 +12,7 @@ plimsoll_test_packages=(
 )
 plimsoll_check_packages=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19)
 plimsoll_portable_packages=(binutils rpm)
+plimsoll_cross_packages=(g++-powerpc64le-linux-gnu g++-s390x-linux-gnu qemu-user)
 plimsoll_portable_test_packages=(rpmlint rpm2cpio cpio)
 plimsoll_lab_packages=(qemu-system-x86 cpio kmod e2fsprogs iproute2 tshark mmdebstrap)
 plimsoll_bench_packages=(libbenchmark-dev)
@@ -56,6 +57,7 @@ run_tests() {
   local status=0 directory=dev per_processor=2 skipped
   case "$1" in
     asan | tsan) directory=$1 ;;
+    arch-*) directory=portable-${1#arch-} ;;
     dev) per_processor=5 ;;
     slow) per_processor=4 ;;
   esac

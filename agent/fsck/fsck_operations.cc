@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <span>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "agent/host/run_ownership.h"
 #include "agent/host/sandbox.h"
 #include "common/clock.h"
+#include "common/integers.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
 #include "common/units.h"
@@ -39,7 +39,7 @@ void FillFsckPage(const PageStamp& stamp, FsckPageBytes& page) {
                    (uint64_t{stamp.qm} << 32) + (uint64_t{stamp.epoch} << 16) + stamp.page;
   for (size_t at = kStampBytes; at < page.bytes.size(); at += sizeof(state)) {
     state = state * 6364136223846793005 + 1442695040888963407;
-    std::memcpy(page.bytes.data() + at, &state, sizeof(state));
+    StoreLittle(state, page.bytes.data() + at);
   }
   WriteStamp(stamp, PayloadChecksum(std::span(page.bytes).subspan(kStampBytes)), page.bytes.data());
 }

@@ -49,7 +49,16 @@ std::optional<uint64_t> FileOffset(Elf* elf, uint64_t address) {
   return std::nullopt;
 }
 
-// Address of a function that the section's symbols define; 0: none.
+// Distance from a function's address to the first instruction that all of its callers execute. On POWER (ELFv2) callers
+// in other files enter at the address, and callers in the same file behind the instructions that load the register of
+// the function's own data.
+uint64_t LocalEntryOffset(Elf* elf, const GElf_Sym& symbol) {
+  GElf_Ehdr header{};
+  if (gelf_getehdr(elf, &header) == nullptr || header.e_machine != EM_PPC64) return 0;
+  return static_cast<uint64_t>(PPC64_LOCAL_ENTRY_OFFSET(symbol.st_other));
+}
+
+// Address of the first instruction that every call of the function executes; 0: the section's symbols do not define it.
 uint64_t AddressOf(Elf* elf, Elf_Scn* section, const std::string& function) {
   GElf_Shdr header{};
   if (gelf_getshdr(section, &header) == nullptr || header.sh_entsize == 0) return 0;
@@ -62,7 +71,7 @@ uint64_t AddressOf(Elf* elf, Elf_Scn* section, const std::string& function) {
     if (gelf_getsym(data, i, &symbol) == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
     if (symbol.st_shndx == SHN_UNDEF) continue;
     const char* const name = elf_strptr(elf, header.sh_link, symbol.st_name);
-    if (name != nullptr && function == name) return symbol.st_value;
+    if (name != nullptr && function == name) return symbol.st_value + LocalEntryOffset(elf, symbol);
   }
   return 0;
 }
@@ -167,9 +176,22 @@ DynamicSection ReadDynamicSection(const std::string& path) {
 }
 
 // Where libraries lie on the distributions that MQ supports, and MQ's own.
-constexpr const char* kLibraryDirectories[] = {
-    "/opt/mqm/lib64", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
-    "/usr/local/lib"};
+constexpr const char* kLibraryDirectories[] = {"/opt/mqm/lib64",
+                                               "/lib64",
+                                               "/usr/lib64",
+                                               "/lib",
+                                               "/usr/lib",
+#if defined(__x86_64__)
+                                               "/lib/x86_64-linux-gnu",
+                                               "/usr/lib/x86_64-linux-gnu",
+#elif defined(__powerpc64__)
+                                               "/lib/powerpc64le-linux-gnu",
+                                               "/usr/lib/powerpc64le-linux-gnu",
+#elif defined(__s390x__)
+                                               "/lib/s390x-linux-gnu",
+                                               "/usr/lib/s390x-linux-gnu",
+#endif
+                                               "/usr/local/lib"};
 // Libraries of libraries: MQ's have some four levels.
 constexpr size_t kMostNeededFiles = 256;
 

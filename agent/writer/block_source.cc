@@ -24,9 +24,8 @@ class SplitMix {
 };
 
 uint64_t SeedOf(const BlockSource::Identity& identity) {
-  std::array<uint64_t, 2> token{};
-  std::memcpy(token.data(), identity.run_token.data(), sizeof token);
-  uint64_t seed = MixBits(token[0]) ^ token[1];
+  const uint8_t* const token = identity.run_token.data();
+  uint64_t seed = MixBits(LoadLittle<uint64_t>(token)) ^ LoadLittle<uint64_t>(token + sizeof(uint64_t));
   seed = MixBits(seed) ^ identity.host_index;
   return MixBits(seed) ^ identity.qm;
 }
@@ -54,10 +53,7 @@ BlockSource::BlockSource(const Identity& identity, std::span<const uint64_t> blo
   if (pool_ == nullptr) throw std::bad_alloc();
 
   SplitMix random(SeedOf(identity));
-  for (size_t at = 0; at < pool_bytes; at += sizeof(uint64_t)) {
-    const uint64_t word = random.Next();
-    std::memcpy(pool_.get() + at, &word, sizeof word);
-  }
+  for (size_t at = 0; at < pool_bytes; at += sizeof(uint64_t)) StoreLittle(random.Next(), pool_.get() + at);
   AddChecksums(kStampedPageBytes);
   for (const uint64_t bytes : block_bytes) {
     const uint64_t rest = bytes % kStampedPageBytes;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/files.h"
+#include "common/integers.h"
 #include "common/link/frame.h"
 #include "common/protocol.h"
 #include "common/sha256.h"
@@ -24,10 +26,15 @@ namespace {
 
 struct Machine {
   uint16_t elf;
+  unsigned char byte_order;
   const char* name;
 };
-constexpr std::array<Machine, 5> kMachines = {
-    {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}, {EM_PPC64, "ppc64le"}, {EM_S390, "s390x"}, {EM_RISCV, "riscv64"}}};
+constexpr std::array<Machine, 6> kMachines = {{{EM_X86_64, ELFDATA2LSB, "x86_64"},
+                                               {EM_AARCH64, ELFDATA2LSB, "aarch64"},
+                                               {EM_PPC64, ELFDATA2LSB, "ppc64le"},
+                                               {EM_PPC64, ELFDATA2MSB, "ppc64"},
+                                               {EM_S390, ELFDATA2MSB, "s390x"},
+                                               {EM_RISCV, ELFDATA2LSB, "riscv64"}}};
 
 // Several times an agent that is linked statically, with everything that a debugger needs.
 constexpr size_t kMostAgentBytes = size_t{1} << 30;
@@ -38,6 +45,13 @@ bool ReadAt(const std::string& bytes, uint64_t offset, Header& header) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(header)) return false;
   std::memcpy(&header, bytes.data() + offset, sizeof(header));
   return true;
+}
+
+// The value of a field of a program's header. Fields have the byte order of the machine that the program runs on.
+template <typename T>
+T FieldValue(T field, unsigned char byte_order) {
+  const bool own = (byte_order == ELFDATA2LSB) == (std::endian::native == std::endian::little);
+  return own ? field : Turned(field);
 }
 
 }  // namespace
@@ -51,19 +65,24 @@ absl::StatusOr<AgentFile> ReadAgentFile(const std::string& path) {
       header.e_ident[EI_CLASS] != ELFCLASS64) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a program for Linux (ELF, 64 bits)"));
   }
+  const unsigned char byte_order = header.e_ident[EI_DATA];
+  const uint16_t elf_machine = FieldValue(header.e_machine, byte_order);
   for (const Machine& machine : kMachines) {
-    if (machine.elf == header.e_machine) agent.machine = machine.name;
+    if (machine.elf == elf_machine && machine.byte_order == byte_order) agent.machine = machine.name;
   }
   if (agent.machine.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is a program for a machine that is not known (ELF machine ", header.e_machine, ")"));
+        absl::StrCat(path, " is a program for a machine that is not known (ELF machine ", elf_machine, ")"));
   }
-  for (uint16_t i = 0; i < header.e_phnum; ++i) {
+  const uint64_t table = FieldValue(header.e_phoff, byte_order);
+  const uint64_t entry_bytes = FieldValue(header.e_phentsize, byte_order);
+  const uint16_t entries = FieldValue(header.e_phnum, byte_order);
+  for (uint16_t i = 0; i < entries; ++i) {
     Elf64_Phdr segment{};
-    if (!ReadAt(agent.bytes, header.e_phoff + uint64_t{i} * header.e_phentsize, segment)) {
+    if (!ReadAt(agent.bytes, table + i * entry_bytes, segment)) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is cut off"));
     }
-    agent.dynamic = agent.dynamic || segment.p_type == PT_INTERP;
+    agent.dynamic = agent.dynamic || FieldValue(segment.p_type, byte_order) == PT_INTERP;
   }
   agent.sum = Sha256(agent.bytes);
   return agent;

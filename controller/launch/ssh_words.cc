@@ -180,7 +180,7 @@ HostFailure HostSideFailure(const std::string& name, const std::string& kind, co
     const std::vector<std::string> words = absl::StrSplit(text, absl::MaxSplits(' ', 1));
     return Fails(name, Exit::kCannotRun,
                  absl::StrCat("it is ", words[0], ", the agent is for ", ways.machine, ": build plimsoll-agent ",
-                              kVersion, " on that architecture, and put it there as ", words.back(), ", mode 0700"));
+                              kVersion, " for that architecture, and put it there as ", words.back(), ", mode 0700"));
   }
   if (kind == "tmp") {
     return Fails(name, Exit::kCannotRun,

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "tests/random_seed.h"
 
 namespace plimsoll {
@@ -65,6 +66,13 @@ TEST(BlockSource, TheSameWriterMakesTheSameBytes) {
   BlockSource two(kIdentity, sizes);
   for (BlockSource* source : {&one, &two}) source->StartEpoch(1, 4096, 100);
   for (uint64_t seq = 1; seq < 10; ++seq) ASSERT_EQ(std::memcmp(one.Next(seq), two.Next(seq), 4096), 0);
+}
+
+TEST(BlockSource, ItsBytesAreTheSameOnEveryMachine) {
+  const std::vector<uint64_t> sizes = {4096};
+  BlockSource source(kIdentity, sizes);
+  EXPECT_EQ(absl::BytesToHexString(PayloadOf(source.NextOfSize(1, 4096), 4096).substr(0, 16)),
+            "a3339111986cb9dcd4f2a9a6d1d1c3e8");
 }
 
 TEST(BlockSource, CannotBeCompressed) {

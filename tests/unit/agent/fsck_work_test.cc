@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "agent/fsck/fsck_operations.h"
 #include "agent/fsck/fsck_process.h"
 #include "common/clock.h"
@@ -325,6 +326,13 @@ TEST_F(FsckWorkTest, ProcessesEndWithTheLease) {
   v1::CheckCommand read;
   read.mutable_read()->set_count(1);
   EXPECT_NE(alpha_.Ask(1, read).code(), 0);
+}
+
+TEST(FsckPage, ItsBytesAreTheSameOnEveryMachine) {
+  FsckPageBytes page;
+  FillFsckPage({{}, 0x01020304, 5, 6, 7, 0x1122334455667788}, page);
+  const std::string payload(reinterpret_cast<const char*>(page.bytes.data()) + kStampBytes, 16);
+  EXPECT_EQ(absl::BytesToHexString(payload), "9270f124f39cd8f1f9b8aa192cd15f01");
 }
 
 TEST_F(FsckWorkTest, TakesNoMoreProcessesThanWereAskedForAndNoOtherCommand) {

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "agent/ha/ha_setup.h"
 #include "agent/ha/instance_channel.h"
 #include "agent/ha/instance_locks.h"
@@ -54,6 +55,16 @@ TEST_F(CheckpointTest, TheNewestRecordCounts) {
   ASSERT_THAT(file.Write({2, 6, 4, 500}), IsOk());
   EXPECT_EQ(file.Read()->epoch, 2U);
   EXPECT_EQ(file.Read()->host_index, 4U);
+}
+
+// The two hosts of a pair may be of either byte order.
+TEST(CheckpointPage, KeepsItsLayout) {
+  std::array<std::byte, kStampedPageBytes> page;
+  FormatCheckpoint(kToken, 5, {2, 6, 4, 0x0102030405060708}, page);
+  const std::string bytes(reinterpret_cast<const char*>(page.data()), page.size());
+  // Host, queue manager, epoch, place, generation.
+  EXPECT_EQ(absl::BytesToHexString(bytes.substr(24, 24)), "040000000500000002000000010000000600000000000000");
+  EXPECT_EQ(absl::BytesToHexString(bytes.substr(kStampBytes, 16)), "08070605040302010000000000000000");
 }
 
 TEST_F(CheckpointTest, ATornRecordLeavesTheOneBefore) {

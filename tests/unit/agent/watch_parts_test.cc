@@ -1,9 +1,15 @@
 // What watching reads of files: ini files, /proc, symbols; and what a plan may ask of it.
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -159,6 +165,65 @@ TEST(FunctionSymbols, FindsAFunctionOfTheCLibrary) {
   EXPECT_TRUE(offset->has_value());
   EXPECT_FALSE(FindFunction(library->open_path, "no_such_function")->has_value());
   EXPECT_THAT(FindFunction("/proc/self/maps", "x"), StatusIs(absl::StatusCode::kFailedPrecondition, "neither"));
+}
+
+// A library in this machine's byte order, with one function at address 0x10000100.
+struct TinyLibrary {
+  Elf64_Ehdr header{};
+  Elf64_Phdr segment{};
+  std::array<Elf64_Shdr, 3> sections{};
+  std::array<Elf64_Sym, 2> symbols{};
+  std::array<char, 8> names{"\0MQPUT"};
+
+  TinyLibrary(uint16_t machine, unsigned char other) {
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    header.e_type = ET_DYN;
+    header.e_machine = machine;
+    header.e_version = EV_CURRENT;
+    header.e_ehsize = sizeof(header);
+    header.e_phoff = offsetof(TinyLibrary, segment);
+    header.e_phentsize = sizeof(segment);
+    header.e_phnum = 1;
+    header.e_shoff = offsetof(TinyLibrary, sections);
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = static_cast<uint16_t>(sections.size());
+    segment.p_type = PT_LOAD;
+    segment.p_vaddr = 0x10000000;
+    segment.p_filesz = 0x1000;
+    sections[1].sh_type = SHT_SYMTAB;
+    sections[1].sh_offset = offsetof(TinyLibrary, symbols);
+    sections[1].sh_size = sizeof(symbols);
+    sections[1].sh_entsize = sizeof(Elf64_Sym);
+    sections[1].sh_link = 2;
+    sections[2].sh_type = SHT_STRTAB;
+    sections[2].sh_offset = offsetof(TinyLibrary, names);
+    sections[2].sh_size = sizeof(names);
+    symbols[1].st_name = 1;
+    symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+    symbols[1].st_other = other;
+    symbols[1].st_shndx = 1;
+    symbols[1].st_value = 0x10000100;
+  }
+};
+
+TEST(FunctionSymbols, OnPowerAFunctionStartsWhereCallersOfItsOwnFileEnter) {
+  const TempDirectory temp;
+  const auto offset_in = [&temp](uint16_t machine, unsigned char other) {
+    const TinyLibrary library(machine, other);
+    std::ofstream(temp.Sub("library"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(&library), sizeof(library));
+    return FindFunction(temp.Sub("library"), "MQPUT").value().value_or(0);
+  };
+  // Bits 5 to 7 hold the binary logarithm of the distance in bytes, below 2 for none.
+  EXPECT_EQ(offset_in(EM_PPC64, 3 << 5), 0x108U);
+  EXPECT_EQ(offset_in(EM_PPC64, 4 << 5), 0x110U);
+  EXPECT_EQ(offset_in(EM_PPC64, 1 << 5), 0x100U);
+  EXPECT_EQ(offset_in(EM_PPC64, 0), 0x100U);
+  EXPECT_EQ(offset_in(EM_X86_64, 3 << 5), 0x100U);
+  EXPECT_EQ(offset_in(EM_S390, 3 << 5), 0x100U);
 }
 
 TEST(FunctionSymbols, ForeseesTheLibrariesOfAProgram) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_format.h"
 #include "tests/testing.h"
 
 namespace plimsoll {
@@ -33,6 +35,12 @@ TEST(FrameTest, AFrameIsTakenOnceItIsWhole) {
     EXPECT_FALSE(taken->has_value()) << size;
     EXPECT_EQ(part.size(), size);
   }
+}
+
+// Controller and agent may be of either byte order.
+TEST(FrameTest, AFrameKeepsItsLayout) {
+  EXPECT_EQ(absl::BytesToHexString(PackFrame(FrameType::kData, 0x01020304, "one")),
+            absl::StrFormat("fe504c%02x04030201030000006f6e65", static_cast<unsigned>(FrameType::kData)));
 }
 
 TEST(FrameTest, WhatCannotBeAFrameIsRefusedAtItsFirstWrongByte) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <random>
 
+#include "absl/strings/escaping.h"
 #include "common/trace.h"
 #include "tests/testing.h"
 
@@ -123,6 +124,18 @@ TEST(TraceCodec, RefusesAWriteCallThatIsLongerThanItsWrite) {
   for (int i = 0; i < 9; ++i) block.push_back(static_cast<char>(0xFF));
   block += {1, 6};
   EXPECT_THAT(DecodeTrace(block, read), StatusIs(kInvalid, "trace block"));
+}
+
+// Blocks are in journals, which machines of either byte order read.
+TEST(TraceCodec, KeepsItsLayout) {
+  const std::string block = Encode({{1000, 0x1000}, {0x3000, 0x1345}});
+  EXPECT_EQ(absl::BytesToHexString(block),
+            "0102d00f"
+            "0a00802000140d"
+            "0000b070");
+  Writes read;
+  ASSERT_THAT(DecodeTrace(block, read), IsOk());
+  EXPECT_EQ(read, (Writes{{1000, 0x1000}, {0x3000, 0x1345}}));
 }
 
 TEST(TraceCodec, TakesTheExtremesOfItsTypes) {

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <tuple>
 
+#include "common/integers.h"
 #include "controller/launch/ssh_host.h"
 #include "tests/testing.h"
 
@@ -17,17 +19,24 @@ namespace {
 
 using absl::StatusCode;
 
+// A field of a program in that byte order.
+template <typename T>
+T Field(T value, unsigned char byte_order) {
+  return byte_order == ELFDATA2LSB ? LittleEndian(value) : Turned(LittleEndian(value));
+}
+
 // A program with one segment of that type.
-std::string Program(uint16_t machine, uint32_t segment) {
+std::string Program(uint16_t machine, uint32_t segment, unsigned char byte_order = ELFDATA2LSB) {
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_machine = machine;
-  header.e_phoff = sizeof(header);
-  header.e_phentsize = sizeof(Elf64_Phdr);
-  header.e_phnum = 1;
+  header.e_ident[EI_DATA] = byte_order;
+  header.e_machine = Field(machine, byte_order);
+  header.e_phoff = Field(uint64_t{sizeof(header)}, byte_order);
+  header.e_phentsize = Field(uint16_t{sizeof(Elf64_Phdr)}, byte_order);
+  header.e_phnum = Field(uint16_t{1}, byte_order);
   Elf64_Phdr program{};
-  program.p_type = segment;
+  program.p_type = Field(segment, byte_order);
   return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) +
          std::string(reinterpret_cast<const char*>(&program), sizeof(program));
 }
@@ -47,6 +56,20 @@ TEST(AgentFile, KnowsWhatItRunsOnAndHowItIsLinked) {
   ASSERT_THAT(dynamic, IsOk());
   EXPECT_EQ(dynamic->machine, "aarch64");
   EXPECT_TRUE(dynamic->dynamic);
+}
+
+TEST(AgentFile, IsReadInTheByteOrderOfItsMachine) {
+  for (const auto& [machine, byte_order, name] :
+       {std::tuple(EM_PPC64, ELFDATA2LSB, "ppc64le"), std::tuple(EM_PPC64, ELFDATA2MSB, "ppc64"),
+        std::tuple(EM_S390, ELFDATA2MSB, "s390x")}) {
+    for (const uint32_t segment : {uint32_t{PT_LOAD}, uint32_t{PT_INTERP}}) {
+      const auto file = Read(Program(static_cast<uint16_t>(machine), segment, static_cast<unsigned char>(byte_order)));
+      ASSERT_THAT(file, IsOk()) << name;
+      EXPECT_EQ(file->machine, name);
+      EXPECT_EQ(file->dynamic, segment == PT_INTERP) << name;
+    }
+  }
+  EXPECT_THAT(Read(Program(EM_S390, PT_LOAD)), StatusIs(StatusCode::kInvalidArgument, "ELF machine 22"));
 }
 
 TEST(AgentFile, RefusesWhatIsNoProgram) {

@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_format.h"
+#include "common/files.h"
 #include "controller/journal/results.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
@@ -52,6 +55,23 @@ TEST_F(JournalTest, GivesBackEveryRecordInOrder) {
   EXPECT_EQ(end->trailing_bytes, 0U);
   ASSERT_EQ(times_.size(), 100U);
   for (size_t i = 0; i < times_.size(); ++i) EXPECT_EQ(times_[i], static_cast<int64_t>(i));
+}
+
+// Journals are read on machines of either byte order.
+TEST_F(JournalTest, KeepsItsLayout) {
+  auto writer = JournalWriter::Create(path_);
+  ASSERT_THAT(writer, IsOk());
+  v1::JournalRecord record;
+  record.set_time_ns(1000);
+  record.mutable_note()->set_text("hi");
+  ASSERT_THAT((*writer)->Append(record), IsOk());
+  ASSERT_THAT((*writer)->Flush(), IsOk());
+  const auto bytes = ReadFile(path_, 100);
+  ASSERT_THAT(bytes, IsOk());
+  EXPECT_EQ(absl::BytesToHexString(*bytes), absl::StrFormat("504c494d4a524e4c"
+                                                            "09000000%02x00000024b28c8d"
+                                                            "08e80762040a026869",
+                                                            kJournalFormat));
 }
 
 TEST_F(JournalTest, ReportsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {
