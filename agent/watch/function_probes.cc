@@ -28,6 +28,10 @@ constexpr char kFifthArgument[] = "";
 
 }  // namespace
 
+bool HasBufferLength(const std::string& function) {
+  return function == "MQPUT" || function == "MQPUT1" || function == "MQGET";
+}
+
 bool FunctionProbes::HasFifthArgument() {
   return sizeof(kFifthArgument) > 1;
 }

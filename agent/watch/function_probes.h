@@ -12,6 +12,9 @@
 
 namespace plimsoll {
 
+// Whether the function is one of MQ's whose fifth argument is the length of the message's buffer.
+bool HasBufferLength(const std::string& function);
+
 // Defines uprobes in tracefs, by names of this process's own, and removes them at its end. A definition alone costs
 // nothing: the kernel sets a breakpoint only in processes for which an event is opened. Those of an agent that was
 // killed are removed by the next one.

@@ -33,11 +33,6 @@ constexpr int kMostReportedPauses = 10'000;
 // An operation in flight at the end that is younger than this is not worth a word.
 constexpr int64_t kLeastOpenNs = kNsPerMs;
 
-// Functions whose fifth argument is the length of the message's buffer.
-bool HasBufferLength(const std::string& function) {
-  return function == "MQPUT" || function == "MQPUT1" || function == "MQGET";
-}
-
 // An MQLONG: what the upper half of its register holds is undefined.
 uint64_t BufferLength(uint64_t argument) {
   return static_cast<uint64_t>(std::max(static_cast<int32_t>(static_cast<uint32_t>(argument)), 0));

@@ -219,7 +219,10 @@ absl::Status WatchTargets::AddFunctions(WatchedLog& log, WatchedLog::Process& pr
       PLIMSOLL_RETURN_IF_ERROR(rings_->AttachProcess(pid, specs));
       const std::string probe =
           SanitizeForTerminal(absl::StrCat(place.shown_path, ":", setup_.functions[number].function));
-      log.probes.insert(probe);
+      const bool without_bytes =
+          HasBufferLength(setup_.functions[number].function) && !FunctionProbes::HasFifthArgument();
+      log.probes.insert(without_bytes ? probe + " (bytes not measured: only agents on x86-64 read BufferLength)"
+                                      : probe);
       if (recording_ && !first) {
         NoteLate(absl::StrCat(ProcessInWords(process.process), " loaded ", probe, " during the watch"));
       }
