@@ -84,6 +84,8 @@ absl::Status Analyzer::Take(const v1::JournalRecord& record) {
       return IsDrill() ? CheckHost(record.frames().host()) : OnFrames(record.frames());
     case v1::JournalRecord::kStepDone:
       return OnStepDone(record.step_done());
+    case v1::JournalRecord::kMinutesSettled:
+      return OnMinutesSettled(record.minutes_settled());
     case v1::JournalRecord::kHostLost:
       return OnHostLost(record.host_lost());
     case v1::JournalRecord::kFault:
@@ -184,35 +186,45 @@ absl::Status Analyzer::OnStepBegin(const v1::StepBegin& begin) {
     step_ended_ = false;
     if (rows_) rows_->Begin(*run_, *step_, hosts_);
   }
-  return step_->Begin(begin, hosts_);
+  PLIMSOLL_RETURN_IF_ERROR(step_->Begin(begin, hosts_));
+  return BeginFold(begin);
+}
+
+bool Analyzer::TakeFrame(uint32_t host, const v1::Frame& frame, bool may_be_folded) {
+  absl::Status taken = CheckStep(frame.step());
+  if (taken.ok()) {
+    HostStep& part = step_->Host(host, hosts_.at(host));
+    taken = frame.has_aged() && !may_be_folded ? absl::InvalidArgumentError("folded, as no agent sends it")
+                                               : part.AddFrame(frame, step_->guard());
+    if (!taken.ok()) part.NoteRefusal(frame.qm());
+  }
+  if (taken.ok()) return true;
+  Refuse(absl::StrCat("a frame of ", hosts_.at(host).WriterName(frame.qm()), ", step ", uint64_t{frame.step()} + 1,
+                      ": ", std::string(taken.message())));
+  return false;
 }
 
 absl::Status Analyzer::OnFrames(const v1::HostFrames& frames) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(frames.host()));
-  for (const v1::Frame& frame : frames.frames()) {
-    absl::Status taken = CheckStep(frame.step());
-    if (taken.ok()) {
-      HostStep& part = step_->Host(frames.host(), hosts_.at(frames.host()));
-      taken = part.AddFrame(frame, step_->guard());
-      if (!taken.ok()) part.NoteRefusal(frame.qm());
+  if (fold_) {
+    OnFramesToFold(frames);
+  } else {
+    if (frames.settled()) return absl::InvalidArgumentError("folded frames of a step that folds none");
+    for (const v1::Frame& frame : frames.frames()) {
+      if (!TakeFrame(frames.host(), frame, /*may_be_folded=*/false)) continue;
+      if (on_frame_) on_frame_(frames.host(), frame);
+      const bool of_write = frame.operation() == kMainOperation;
+      if (disturb_ && of_write) disturb_->OnFrame(frames.host(), frame, timeline_);
+      if (section_) {
+        const auto place = static_cast<int>(frame.operation());
+        section_->OnFrame(frames.host(), frame, of_write ? "" : step_->step().operations(place).name());
+      }
+      // Interval rows are about whole writes.
+      if (rows_ && of_write) rows_->Add(*step_, hosts_.at(frames.host()), frame);
     }
-    if (!taken.ok()) {
-      Refuse(absl::StrCat("a frame of ", hosts_.at(frames.host()).WriterName(frame.qm()), ", step ",
-                          uint64_t{frame.step()} + 1, ": ", std::string(taken.message())));
-      continue;
-    }
-    if (on_frame_) on_frame_(frames.host(), frame);
-    const bool of_write = frame.operation() == kMainOperation;
-    if (disturb_ && of_write) disturb_->OnFrame(frames.host(), frame, timeline_);
-    if (section_) {
-      const auto place = static_cast<int>(frame.operation());
-      section_->OnFrame(frames.host(), frame, of_write ? "" : step_->step().operations(place).name());
-    }
-    // Interval rows are about whole writes.
-    if (rows_ && of_write) rows_->Add(*step_, hosts_.at(frames.host()), frame);
+    if (step_) step_->ClosePassedSeconds(frames.host());
+    if (step_ && rows_) rows_->GivePassed(*step_);
   }
-  if (step_) step_->ClosePassedSeconds(frames.host());
-  if (step_ && rows_) rows_->GivePassed(*step_);
   if (frames.has_sample()) {
     const absl::Status taken = OnSample(frames.host(), frames.sample());
     if (!taken.ok()) {
@@ -231,20 +243,16 @@ absl::Status Analyzer::OnSample(uint32_t host, const v1::HostSample& sample) {
 absl::Status Analyzer::OnStepDone(const v1::HostStepDone& done) {
   PLIMSOLL_RETURN_IF_ERROR(CheckHost(done.host()));
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(done.done().step()));
-  HostStep& part = step_->Host(done.host(), hosts_.at(done.host()));
-  for (const v1::WriterTotals& totals : done.done().writers()) {
-    const absl::Status taken = part.SetTotals(totals, step_->guard());
-    if (!taken.ok()) {
-      part.NoteRefusal(totals.qm());
-      Refuse(absl::StrCat("totals of ", hosts_.at(done.host()).WriterName(totals.qm()), ": ",
-                          std::string(taken.message())));
-    }
+  if (fold_) {
+    fold_->Leave(done.host());
+    dones_to_take_.push_back(done);
+    TakeStepDone(done, *live_step_, false);
+  } else {
+    TakeStepDone(done, *step_, true);
   }
-  part.SetDone(done.done().stopped());
   if (done.done().has_watch())
     TakeWatchDone(done.done().watch(), run_->plan(), hosts_.at(done.host()), reasons_, notes_);
-  step_->Leave(done.host());
-  if (rows_) rows_->GivePassed(*step_);
+  if (rows_) rows_->GivePassed(*LiveStepStats());
   return absl::OkStatus();
 }
 
@@ -255,8 +263,12 @@ absl::Status Analyzer::OnHostLost(const v1::HostLost& lost) {
   facts.lost = lost;
   facts.lost_at_ns = last_ns_;
   if (!step_) return absl::OkStatus();
-  step_->Leave(lost.host());
-  if (rows_) rows_->GivePassed(*step_);
+  if (fold_) {
+    fold_->Leave(lost.host());
+    hosts_to_leave_.push_back(lost.host());
+  }
+  LiveStepStats()->Leave(lost.host());
+  if (rows_) rows_->GivePassed(*LiveStepStats());
   return absl::OkStatus();
 }
 
@@ -271,8 +283,9 @@ absl::Status Analyzer::OnFault(const v1::HostFault& fault) {
 absl::Status Analyzer::OnStepEnd(const v1::StepEnd& end) {
   PLIMSOLL_RETURN_IF_ERROR(CheckStep(end.step()));
   step_->End(end.cut_short());
+  if (live_step_) live_step_->End(end.cut_short());
   step_ended_ = true;
-  if (rows_) rows_->End(*step_);
+  if (rows_) rows_->End(*LiveStepStats());
   return absl::OkStatus();
 }
 
@@ -290,7 +303,7 @@ void Analyzer::OnRunEnd(const v1::RunEnd& end) {
 LiveSnapshot Analyzer::Live(int64_t now_ns, int64_t after_second) const {
   if (!run_) return {};
   if (!step_) return MakeIdleSnapshot(*run_, hosts_);
-  return MakeLiveSnapshot(*run_, *step_, hosts_, timeline_, now_ns, after_second);
+  return MakeLiveSnapshot(*run_, *LiveStepStats(), hosts_, timeline_, now_ns, after_second);
 }
 
 std::vector<LiveCriterion> Analyzer::LiveCriteria() const {
@@ -299,7 +312,8 @@ std::vector<LiveCriterion> Analyzer::LiveCriteria() const {
 
 void Analyzer::CloseStep() {
   if (!step_) return;
-  if (rows_) rows_->End(*step_);
+  if (rows_) rows_->End(*LiveStepStats());
+  FinishFold();
   SetStorages();
   const RunContext context{timeline_,
                            hosts_,

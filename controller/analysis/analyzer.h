@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "controller/analysis/step_stats.h"
 #include "controller/analysis/whole_run.h"
 #include "controller/disturb/disturb_analysis.h"
+#include "controller/fold/step_fold.h"
 #include "controller/timeline/section_analysis.h"
 #include "controller/timeline/timeline.h"
 #include "plimsoll/v1/journal.pb.h"
@@ -60,10 +62,12 @@ class Analyzer {
   // The running step's figures for the live display, the same as in its report (live_stats.h). `now_ns` is a moment of
   // the timeline.
   LiveSnapshot Live(int64_t now_ns, int64_t after_second) const;
-  // The state of each criterion so far. Costs some 0.2 ms for each scope that a criterion tests.
+  // The state of each criterion so far; where a step's frames are folded by age, as far as they were. Costs some 0.2 ms
+  // for each scope that a criterion tests.
   std::vector<LiveCriterion> LiveCriteria() const;
 
-  // Called with every frame after it went into the report, in the records' order. Default: none.
+  // Called with every frame after it went into the report, in the records' order. Default: none. In a step whose frames
+  // are folded by age, it is called when a frame comes, for what live views show.
   using FrameListener = std::function<void(uint32_t host, const v1::Frame& frame)>;
   void SetFrameListener(FrameListener listener) { on_frame_ = std::move(listener); }
 
@@ -109,6 +113,19 @@ class Analyzer {
   absl::Status OnPrepared(const v1::HostPrepared& prepared);
   absl::Status OnStepBegin(const v1::StepBegin& begin);
   absl::Status OnFrames(const v1::HostFrames& frames);
+  // Takes one frame into the report, or refuses it.
+  bool TakeFrame(uint32_t host, const v1::Frame& frame, bool may_be_folded);
+  // As OnFrames, in a step whose frames are folded by age.
+  void OnFramesToFold(const v1::HostFrames& frames);
+  absl::Status OnMinutesSettled(const v1::MinutesSettled& settled);
+  // Prepares the step that begins for folding, where its record says so.
+  absl::Status BeginFold(const v1::StepBegin& begin);
+  // Gives all that the fold holds to the report, and what came after it.
+  void FinishFold();
+  // What live views show of the step that runs; null where none does.
+  StepStats* LiveStepStats() const { return live_step_ ? live_step_.get() : step_.get(); }
+  // The host reported the step's end. `reported`: what cannot be taken is named in the report.
+  void TakeStepDone(const v1::HostStepDone& done, StepStats& step, bool reported);
   absl::Status OnSample(uint32_t host, const v1::HostSample& sample);
   absl::Status OnStepDone(const v1::HostStepDone& done);
   absl::Status OnHostLost(const v1::HostLost& lost);
@@ -166,6 +183,14 @@ class Analyzer {
   uint64_t load_rows_left_ = kLoadRows;
   std::unique_ptr<StepStats> step_;
   bool step_ended_ = false;
+  // Where the frames of the step are folded by age: the fold, whose output alone goes into the report; hosts that sent
+  // their last frame, which the report learns after these; and the step for live views, which takes every frame as it
+  // comes.
+  std::unique_ptr<StepFold> fold_;
+  std::vector<v1::HostStepDone> dones_to_take_;
+  std::vector<uint32_t> hosts_to_leave_;
+  std::set<uint32_t> hosts_with_settled_;
+  std::unique_ptr<StepStats> live_step_;
   // Earlier steps are over.
   uint32_t least_step_ = 0;
   std::vector<v1::StepReport> reports_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "common/status_macros.h"
+#include "controller/fold/served_span.h"
 
 namespace plimsoll {
 
@@ -37,33 +38,17 @@ int64_t CoveredTime::Within(int64_t from_ns, int64_t to_ns) const {
 }
 
 void ServiceGaps::Take(const v1::Frame& frame) {
-  const v1::Distribution& latency = frame.latency();
-  const int64_t first_start_ns = frame.first_start_ns();
-  const int64_t last_end_ns = frame.last_end_ns();
-  if (latency.count() == 0 || first_start_ns <= 0 || first_start_ns < last_end_ns_ || last_end_ns < first_start_ns) {
-    return;
-  }
-  const int64_t span_ns = last_end_ns - first_start_ns;
-  const auto sum_ns = static_cast<int64_t>(std::min<uint64_t>(latency.sum_ns(), INT64_MAX));
-  if (sum_ns > span_ns) return;
-  // Neither is longer than the sum.
-  const auto longest_ns = static_cast<int64_t>(std::min<uint64_t>(latency.max_ns(), static_cast<uint64_t>(sum_ns)));
-  // Everything is known of a single write; else the bounds are those of the longest one.
-  const bool single = latency.count() == 1;
-  const int64_t first_end_ns = single ? last_end_ns : first_start_ns + longest_ns;
+  const std::optional<ServedSpan> served = ServedBy(frame);
+  if (!served || served->first_start_ns < last_end_ns_) return;
   if (last_end_ns_ == 0) {
-    first_end_ns_ = first_end_ns;
+    first_end_ns_ = served->first_end_ns;
   } else {
     // From the start of the last write before to the end of the first one here.
-    Keep(last_start_ns_, first_end_ns, first_end_ns - last_start_ns_);
+    Keep(last_start_ns_, served->first_end_ns, served->first_end_ns - last_start_ns_);
   }
-  if (!single) {
-    // From the start of one write to the end of the next: at most two writes, and all time between writes.
-    const int64_t idle_ns = span_ns - sum_ns;
-    Keep(first_start_ns, last_end_ns, std::min(2 * longest_ns, sum_ns) + idle_ns);
-  }
-  last_start_ns_ = single ? first_start_ns : last_end_ns - longest_ns;
-  last_end_ns_ = last_end_ns;
+  Keep(served->first_start_ns, served->last_end_ns, served->longest_gap_ns);
+  last_start_ns_ = served->last_start_ns;
+  last_end_ns_ = served->last_end_ns;
 }
 
 void ServiceGaps::Keep(int64_t begin_ns, int64_t end_ns, int64_t longest_ns) {

@@ -15,6 +15,7 @@ const char* RecordName(const v1::JournalRecord& record) {
       {v1::JournalRecord::kHostCommandDone, "answer to a command"},
       {v1::JournalRecord::kStepBegin, "step begin"},
       {v1::JournalRecord::kFrames, "frames"},
+      {v1::JournalRecord::kMinutesSettled, "settled minutes"},
       {v1::JournalRecord::kStepDone, "step totals"},
       {v1::JournalRecord::kHostLost, "loss"},
       {v1::JournalRecord::kFault, "fault"},

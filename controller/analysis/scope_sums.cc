@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "common/units.h"
 #include "controller/analysis/figures.h"
+#include "controller/fold/aged_seconds.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -124,6 +125,7 @@ absl::Status WriterStats::Check(const v1::Frame& frame) const {
                                frame.slowest().start_ns(), frame.first_phase_ns()}) {
     if (!SaneOrNone(moment)) return absl::InvalidArgumentError("a moment that no clock shows");
   }
+  if (frame.has_aged()) PLIMSOLL_RETURN_IF_ERROR(CheckAgedSeconds(frame, kNsPerSecond / shape_.interval_ns));
   PLIMSOLL_RETURN_IF_ERROR(CheckSlow(frame, frame.slow()));
   return CheckSlow(frame, frame.slow_responses());
 }
@@ -205,6 +207,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
 void WriterStats::AddToSeries(const v1::Frame& frame) {
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
   if (!seconds) return;
+  if (frame.has_aged()) return AddAgedToSeries(frame);
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
     SecondSeries& series = series_[kind];
     const WriteSums sums = WriteSumsOf(TimesOf(frame, kind), frame.bytes());
@@ -216,6 +219,19 @@ void WriterStats::AddToSeries(const v1::Frame& frame) {
       series.AddSilent();
     }
   }
+}
+
+void WriterStats::AddAgedToSeries(const v1::Frame& frame) {
+  ForEachAgedSecond(frame, kNsPerSecond / shape_.interval_ns, [this](const AgedSecond& second) {
+    if (second.writes == 0) return;
+    const auto number = static_cast<uint32_t>(second.second);
+    series_[TimeKind::kService].AddSums(number,
+                                        {second.writes, second.latency_sum_ns, second.latency_max_ns, second.bytes});
+    if (!shape_.rated) return;
+    series_[TimeKind::kResponse].AddSums(number,
+                                         {second.writes, second.response_sum_ns, second.response_max_ns, second.bytes});
+  });
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) series_[kind].CountFrames(frame.aged().frames());
 }
 
 absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {

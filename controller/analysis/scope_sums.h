@@ -40,6 +40,11 @@ class WriterStats {
   // INVALID_ARGUMENT if the totals contradict themselves or were set before; nothing changes then.
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
 
+  // Forgets most of what is known by second of the seconds below that one.
+  void ForgetBelow(uint32_t second) {
+    for (const TimeKind kind : TimeKindsOf(shape_.rated)) series_[kind].ForgetBelow(second);
+  }
+
   // Records that a message of the agent about this writer was refused.
   void NoteRefusal() { refused_ = true; }
 
@@ -92,6 +97,7 @@ class WriterStats {
  private:
   absl::Status Check(const v1::Frame& frame) const;
   void AddToSeries(const v1::Frame& frame);
+  void AddAgedToSeries(const v1::Frame& frame);
 
   StepShape shape_;
   BlockRange blocks_;

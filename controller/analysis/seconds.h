@@ -45,6 +45,10 @@ class BySecond {
       for (uint32_t i = 0; i < kChunk; ++i) visit(number * kChunk + i, (*chunk)[i]);
     }
   }
+  // Forgets most of the seconds below that one.
+  void DropBelow(uint32_t second) {
+    chunks_.erase(chunks_.begin(), Find(chunks_.begin(), chunks_.end(), second / kChunk));
+  }
 
  private:
   static constexpr uint32_t kChunk = 64;
@@ -127,12 +131,21 @@ struct SeriesRow {
 class SecondSeries {
  public:
   void Add(uint32_t second, const WriteSums& sums) {
-    seconds_[second].Merge(sums);
-    ++frames_;
+    AddSums(second, sums);
+    CountFrames(1);
   }
+  // The sums of one second, of frames that CountFrames counts.
+  void AddSums(uint32_t second, const WriteSums& sums) { seconds_[second].Merge(sums); }
+  void CountFrames(uint64_t frames) { frames_ += frames; }
   // What cannot be split into seconds. `first` < `last`.
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
   void Merge(const SecondSeries& other);
+
+  // Forgets most of what is below that second.
+  void ForgetBelow(uint32_t second) {
+    seconds_.DropBelow(second);
+    std::erase_if(wide_, [second](const WideRange& range) { return range.last < second; });
+  }
 
   // What completed in that second; what cannot be split into seconds counts in its first one.
   WriteSums At(uint32_t second) const { return seconds_.Get(second); }
@@ -247,6 +260,9 @@ class SecondTable {
   void Spoil(uint32_t second) { seconds_[second].spoilt = true; }
   bool spoilt(uint32_t second) const { return seconds_.Get(second).spoilt; }
 
+  // Forgets most of what is below that second.
+  void ForgetBelow(uint32_t second) { seconds_.DropBelow(second); }
+
   // `max_ns`: the largest latency of that second.
   SecondQuantiles Get(uint32_t second, uint64_t max_ns) const;
 
@@ -280,6 +296,8 @@ class MergedPercentiles {
   void Finish() { CloseBelow(UINT32_MAX); }
 
   const SecondTable& table() const { return table_; }
+  // Forgets most of what is below that second, which is closed.
+  void ForgetBelow(uint32_t second) { table_.ForgetBelow(second); }
   // Quantiles of a closed second, or of what has come of an open one. `max_ns`: the largest latency of all of it.
   SecondQuantiles SoFar(uint32_t second, uint64_t max_ns) const;
 
@@ -317,6 +335,11 @@ class HostPercentiles {
   // Every writer has passed the seconds below `second`.
   void CloseBelow(uint32_t second);
   void Finish() { CloseBelow(UINT32_MAX); }
+  // Forgets most of what is below that second, which is closed.
+  void ForgetBelow(uint32_t second) {
+    host_.ForgetBelow(second);
+    for (SecondTable& qm : qms_) qm.ForgetBelow(second);
+  }
 
   const SecondTable& host() const { return host_; }
   const SecondTable& qm(uint32_t qm) const { return qm >= 1 && qm <= qms_.size() ? qms_[qm - 1] : host_; }
@@ -358,6 +381,11 @@ class StepPercentiles {
   void Leave(uint32_t host);
   // All hosts have.
   void Finish();
+  // Forgets most of what is below that second, which all hosts have passed.
+  void ForgetBelow(uint32_t second) {
+    cluster_.ForgetBelow(second);
+    for (const Shared& storage : storages_) storage.merged->ForgetBelow(second);
+  }
 
   // All hosts that still run have passed the seconds below it; INT64_MAX: none runs.
   int64_t passed_seconds() const { return passed_.lowest(); }

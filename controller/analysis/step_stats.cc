@@ -8,6 +8,7 @@
 #include "common/status_macros.h"
 #include "controller/analysis/cpu_wait.h"
 #include "controller/analysis/watch_report.h"
+#include "controller/fold/aged_seconds.h"
 
 namespace plimsoll {
 
@@ -64,6 +65,10 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
   if (!seconds) return absl::OkStatus();
+  if (frame.has_aged()) {
+    SpoilAged(frame);
+    return absl::OkStatus();
+  }
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
     if (seconds->first == seconds->last) {
       percentiles_[kind].Add(frame.qm(), seconds->first, TimesOf(frame, kind));
@@ -73,6 +78,15 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
     }
   }
   return absl::OkStatus();
+}
+
+void HostStep::SpoilAged(const v1::Frame& frame) {
+  ForEachAgedSecond(frame, kNsPerSecond / shape_.interval_ns, [&](const AgedSecond& second) {
+    if (second.writes == 0) return;
+    for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+      percentiles_[kind].Spoil(frame.qm(), static_cast<uint32_t>(second.second));
+    }
+  });
 }
 
 void HostStep::AddWarmup(const v1::Frame& frame) {
@@ -114,6 +128,15 @@ absl::Status HostStep::SetTotals(const v1::WriterTotals& totals, SumGuard& guard
   WriterStats* writer = Writer(totals.qm(), totals.operation());
   if (writer == nullptr) return NoWriter(totals.qm(), totals.operation());
   return writer->SetTotals(totals, guard);
+}
+
+void HostStep::ForgetBelow(uint32_t second) {
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) percentiles_[kind].ForgetBelow(second);
+  for (const auto& writers : writers_) {
+    for (const auto& writer : writers) {
+      if (writer) writer->ForgetBelow(second);
+    }
+  }
 }
 
 void HostStep::SetDone(const std::string& stopped) {
@@ -420,6 +443,11 @@ void StepStats::Leave(uint32_t host) {
 void StepStats::Finish() {
   for (auto& [number, part] : hosts_) part.Finish();
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) percentiles_[kind].Finish();
+}
+
+void StepStats::ForgetBelow(uint32_t second) {
+  for (auto& [number, part] : hosts_) part.ForgetBelow(second);
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) percentiles_[kind].ForgetBelow(second);
 }
 
 std::optional<int64_t> StepStats::HostStartNs(uint32_t host) const {

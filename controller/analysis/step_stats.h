@@ -59,6 +59,8 @@ class HostStep {
       warmup_[kind].CloseBelow(passed_warmup_seconds());
     }
   }
+  // Forgets most of what is known by second of the measured seconds below that one, which all writers have passed.
+  void ForgetBelow(uint32_t second);
   void SetDone(const std::string& stopped);
   // Closes all seconds: nothing more comes.
   void Finish() {
@@ -105,6 +107,8 @@ class HostStep {
   // Why there is no such writer, or operation.
   absl::Status NoWriter(uint32_t qm, uint32_t operation) const;
   void AddWarmup(const v1::Frame& frame);
+  // The percentiles of the seconds of a folded frame are not known.
+  void SpoilAged(const v1::Frame& frame);
 
   StepShape shape_;
   PerTime<HostPercentiles> percentiles_;
@@ -182,6 +186,9 @@ class StepStats {
   void Leave(uint32_t host);
   // Nothing more comes: closes all seconds.
   void Finish();
+  // Forgets most of what is known by second of the measured seconds below that one, which all hosts have passed: for
+  // what shows the last seconds alone.
+  void ForgetBelow(uint32_t second);
 
   // Adds writers up to hosts, hosts to storages, and all of them to the cluster, whose sums of the writes it returns:
   // the figures of the step's report, and of the step so far. `rules`: RunBegin::verdict_rules.

@@ -152,7 +152,7 @@ void StepFold::SettleBelow(int64_t second) {
   while (!waiting_.empty() && waiting_.begin()->first < second) {
     const auto first = waiting_.begin();
     CloseMinute(first->first);
-    settled_ = first->first + 1;
+    settled_ = std::max(settled_, first->first + 1);
     SettleSecond(first->first, first->second);
     waiting_.erase(first);
   }

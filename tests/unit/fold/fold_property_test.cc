@@ -302,7 +302,7 @@ TEST(FoldProperty, KeepsTheFramesAroundStallsWhole) {
       for (const v1::Frame& frame : out) {
         if (frame.closing() || frame.first_interval() < rules.whole_seconds * per_second) continue;
         const int64_t first = frame.first_interval() / per_second;
-        const int64_t last = (frame.first_interval() + frame.interval_count() - 1) / per_second;
+        const int64_t last = (int64_t{frame.first_interval()} + frame.interval_count() - 1) / per_second;
         for (int64_t second = first; second <= last; ++second) {
           EXPECT_EQ(!frame.has_aged(), whole.contains(second)) << i << ": second " << second;
         }

@@ -1,0 +1,129 @@
+// A step whose frames are folded by age: the report takes what the fold gives out, live views every frame as it comes.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "controller/analysis/analyzer.h"
+
+namespace plimsoll {
+namespace {
+
+// Beyond it, no rule is one that a run can have.
+constexpr int64_t kMostWholeSeconds = 864'000;
+constexpr int64_t kMostSettleSeconds = 600;
+constexpr int64_t kMinuteSeconds = 60;
+// Live views show ten minutes at most.
+constexpr uint32_t kLiveSeconds = 1'200;
+
+absl::Status CheckFoldRules(const v1::StepFoldRules& rules) {
+  const bool fine = rules.whole_seconds() >= 0 && rules.whole_seconds() <= kMostWholeSeconds &&
+                    rules.whole_seconds() % kMinuteSeconds == 0 && rules.settle_seconds() <= kMostSettleSeconds &&
+                    rules.around_stall_seconds() >= 0 && rules.around_stall_seconds() < rules.settle_seconds() &&
+                    rules.most_whole_of_hour() >= 0;
+  if (!fine) return absl::InvalidArgumentError("a fold that no step can have");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Analyzer::BeginFold(const v1::StepBegin& begin) {
+  const StepShape& shape = step_->shape();
+  if (!begin.has_fold()) return absl::OkStatus();
+  PLIMSOLL_RETURN_IF_ERROR(CheckFoldRules(begin.fold()));
+  if (section_ || disturb_ || shape.one_pass) return absl::InvalidArgumentError("its kind of run folds no frames");
+  if (!fold_) {
+    FoldRules rules;
+    rules.interval_ns = shape.interval_ns;
+    rules.stall_ns = shape.stall_ns;
+    rules.whole_seconds = begin.fold().whole_seconds();
+    rules.settle_seconds = begin.fold().settle_seconds();
+    rules.around_stall_seconds = begin.fold().around_stall_seconds();
+    rules.most_whole_of_hour = begin.fold().most_whole_of_hour();
+    fold_ = std::make_unique<StepFold>(rules, [this](uint32_t host, v1::Frame&& frame) {
+      TakeFrame(host, frame, /*may_be_folded=*/true);
+      hosts_with_settled_.insert(host);
+    });
+    live_step_ = std::make_unique<StepStats>(step_->index(), step_->step(), shape, /*keep_seconds=*/false);
+  }
+  for (const auto& [number, facts] : hosts_) {
+    if (!step_->IsArmed(number) || facts.lost) continue;
+    std::vector<uint32_t> qms;
+    const std::vector<std::optional<BlockRange>> blocks = facts.Blocks(step_->step());
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i]) qms.push_back(static_cast<uint32_t>(i + 1));
+    }
+    fold_->Expect(number, qms, step_->HostMeasuredStartNs(number).value_or(0));
+  }
+  return live_step_->Begin(begin, hosts_);
+}
+
+void Analyzer::OnFramesToFold(const v1::HostFrames& frames) {
+  const uint32_t host = frames.host();
+  const HostFacts& facts = hosts_.at(host);
+  for (const v1::Frame& frame : frames.frames()) {
+    if (frame.step() != step_->index() || (frame.has_aged() && !frames.settled())) {
+      TakeFrame(host, frame, /*may_be_folded=*/false);
+      continue;
+    }
+    const bool shown = live_step_->Host(host, facts).AddFrame(frame, live_step_->guard()).ok();
+    if (shown && on_frame_) on_frame_(host, frame);
+    if (shown && rows_ && frame.operation() == kMainOperation) rows_->Add(*live_step_, facts, frame);
+    if (frames.settled()) {
+      fold_->Restore(host, frame);
+      TakeFrame(host, frame, /*may_be_folded=*/true);
+      hosts_with_settled_.insert(host);
+    } else {
+      fold_->Take(host, frame);
+    }
+  }
+  for (const uint32_t number : hosts_with_settled_) step_->ClosePassedSeconds(number);
+  hosts_with_settled_.clear();
+  live_step_->ClosePassedSeconds(host);
+  if (const int64_t passed = live_step_->percentiles().passed_seconds(); passed > kLiveSeconds && passed != INT64_MAX) {
+    live_step_->ForgetBelow(static_cast<uint32_t>(passed) - kLiveSeconds);
+  }
+  if (rows_) rows_->GivePassed(*live_step_);
+}
+
+absl::Status Analyzer::OnMinutesSettled(const v1::MinutesSettled& settled) {
+  PLIMSOLL_RETURN_IF_ERROR(CheckStep(settled.step()));
+  if (!fold_) return absl::InvalidArgumentError("the step folds no frames");
+  if (settled.settled_seconds() < 0 || settled.settled_seconds() > kMaxSeriesSeconds ||
+      settled.settled_seconds() % kMinuteSeconds != 0 || settled.whole_of_hour() < 0) {
+    return absl::InvalidArgumentError("a mark that no fold makes");
+  }
+  fold_->Resume({settled.settled_seconds(), settled.whole_of_hour()});
+  return absl::OkStatus();
+}
+
+void Analyzer::TakeStepDone(const v1::HostStepDone& done, StepStats& step, bool reported) {
+  HostStep& part = step.Host(done.host(), hosts_.at(done.host()));
+  for (const v1::WriterTotals& totals : done.done().writers()) {
+    const absl::Status taken = part.SetTotals(totals, step.guard());
+    if (taken.ok() || !reported) continue;
+    part.NoteRefusal(totals.qm());
+    Refuse(
+        absl::StrCat("totals of ", hosts_.at(done.host()).WriterName(totals.qm()), ": ", std::string(taken.message())));
+  }
+  part.SetDone(done.done().stopped());
+  step.Leave(done.host());
+}
+
+void Analyzer::FinishFold() {
+  if (!fold_) return;
+  fold_->Finish();
+  fold_.reset();
+  live_step_.reset();
+  for (const v1::HostStepDone& done : dones_to_take_) TakeStepDone(done, *step_, true);
+  for (const uint32_t host : hosts_to_leave_) step_->Leave(host);
+  hosts_with_settled_.clear();
+  dones_to_take_.clear();
+  hosts_to_leave_.clear();
+}
+
+}  // namespace plimsoll
