@@ -123,7 +123,7 @@ absl::Status CheckCharacters(const std::string& text, const std::string& file_na
     return ErrorAt(text, file_name, offset, "not UTF-8; a plan is UTF-8 text");
   }
   const auto is_control = [](char c) {
-    return (c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
   };
   if (const auto found = std::find_if(text.begin(), text.end(), is_control); found != text.end()) {
     return ErrorAt(text, file_name, static_cast<size_t>(found - text.begin()), "a control character; a plan is text");
