@@ -94,7 +94,6 @@ class Ab(harness.PlimsollTest):
         # What the gate asks for; on a busy machine one figure alone may be less certain.
         self.assertGreater(max(self.rows(comparison)[figure]["low"] for figure in FIGURES.split(",")), 1.2)
         short_of_cpu = self.bottlenecks()
-        self.assertFalse(short_of_cpu and harness.ahead(), result)
         self.assertEqual((result.code, comparison["gate"]), (3, "inconclusive") if short_of_cpu else (1, "fail"), result)
         self.assertIn("UNDECIDED nfs against san at 4 KiB: IO/s may not be that of the storage: the load generator of "
                       if short_of_cpu else "SLOWER nfs is slower than san at 4 KiB: ", " ".join(result.out.split()))
