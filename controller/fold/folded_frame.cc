@@ -174,7 +174,7 @@ void FoldedFrame::AddToSecond(const v1::Frame& frame) {
   const int64_t first = sum_.first_interval() / intervals_per_second_;
   const auto place = static_cast<size_t>(frame.first_interval() / intervals_per_second_ - first);
   if (place >= seconds_.size()) seconds_.resize(place + 1);
-  Second& second = seconds_[place];
+  AgedSecond& second = seconds_[place];
   second.writes += frame.latency().count();
   second.bytes += frame.bytes();
   second.latency_sum_ns += frame.latency().sum_ns();
@@ -189,7 +189,7 @@ void FoldedFrame::SetAged(v1::AgedSeconds& aged) const {
   const bool responses = response_.count() > 0;
   uint64_t bytes_per_write = 0;
   bool same_size = true;
-  for (const Second& second : seconds_) {
+  for (const AgedSecond& second : seconds_) {
     if (second.writes > 0 && bytes_per_write == 0) bytes_per_write = second.bytes / second.writes;
     same_size = same_size && second.bytes == second.writes * bytes_per_write;
     aged.add_writes(second.writes);
@@ -202,7 +202,7 @@ void FoldedFrame::SetAged(v1::AgedSeconds& aged) const {
   if (same_size) {
     aged.set_bytes_per_write(bytes_per_write);
   } else {
-    for (const Second& second : seconds_) aged.add_bytes(second.bytes);
+    for (const AgedSecond& second : seconds_) aged.add_bytes(second.bytes);
   }
   aged.set_frames(frames_);
   if (!served_) return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/histogram.h"
+#include "controller/fold/aged_seconds.h"
 #include "controller/fold/served_span.h"
 #include "plimsoll/v1/frame.pb.h"
 
@@ -34,14 +35,6 @@ class FoldedFrame {
   v1::Frame Take();
 
  private:
-  struct Second {
-    uint64_t writes = 0;
-    uint64_t bytes = 0;
-    uint64_t latency_sum_ns = 0;
-    uint64_t latency_max_ns = 0;
-    uint64_t response_sum_ns = 0;
-    uint64_t response_max_ns = 0;
-  };
   bool Continues(const v1::Frame& frame, const std::optional<ServedSpan>& served) const;
   void AddToSecond(const v1::Frame& frame);
   void SetAged(v1::AgedSeconds& aged) const;
@@ -51,7 +44,8 @@ class FoldedFrame {
   v1::Frame sum_;
   Histogram latency_;
   Histogram response_;
-  std::vector<Second> seconds_;
+  // Their numbers are not set.
+  std::vector<AgedSecond> seconds_;
   uint64_t frames_ = 0;
   int64_t next_interval_ = 0;
   // Number of the write after the last one; 0: none so far.

@@ -48,6 +48,14 @@ std::vector<std::string> FoldedPart(const RecordedFold& fold, const FoldRules& r
   return BytesOf(part);
 }
 
+// What is given out of each stream when all frames have come, in any order.
+auto FoldedStreams(const FoldRules& rules, const FrameScene& scene, const Frames& frames, Random& random) {
+  RecordedFold fold(rules, scene);
+  fold.TakeAll(Arrive(frames, random));
+  fold.fold().Finish();
+  return fold.ByStream();
+}
+
 constexpr int kScenes = 20;
 
 // The frames of several writers arrive in any order, one by one or many at once: the same bytes come out, in the same
@@ -122,10 +130,7 @@ TEST(FoldProperty, LosesNothingThatIsSummed) {
     const FrameScene scene = RandomScene(random);
     const FoldRules rules = RulesOf(scene, random);
     const Frames frames = MakeFrames(scene, random);
-    RecordedFold fold(rules, scene);
-    fold.TakeAll(Arrive(frames, random));
-    fold.fold().Finish();
-    const auto folded = fold.ByStream();
+    const auto folded = FoldedStreams(rules, scene, frames, random);
     ASSERT_EQ(folded.size(), frames.streams.size());
     for (const auto& [key, truth] : frames.streams) {
       const std::vector<v1::Frame>& out = folded.at(key);
@@ -190,10 +195,7 @@ TEST(FoldProperty, KeepsTheSlowestWritesAndTheExtremes) {
     const FrameScene scene = RandomScene(random);
     const FoldRules rules = RulesOf(scene, random);
     const Frames frames = MakeFrames(scene, random);
-    RecordedFold fold(rules, scene);
-    fold.TakeAll(Arrive(frames, random));
-    fold.fold().Finish();
-    const auto folded = fold.ByStream();
+    const auto folded = FoldedStreams(rules, scene, frames, random);
     for (const auto& [key, truth] : frames.streams) {
       const std::vector<v1::Frame>& out = folded.at(key);
       for (const bool response : {false, true}) ASSERT_EQ(Slowest(out, response), Slowest(truth, response));
@@ -230,10 +232,7 @@ TEST(FoldProperty, ProvesNoMoreOfTheServiceThanTheFramesDid) {
     scene.operations = 1;
     const FoldRules rules = RulesOf(scene, random);
     const Frames frames = MakeFrames(scene, random);
-    RecordedFold fold(rules, scene);
-    fold.TakeAll(Arrive(frames, random));
-    fold.fold().Finish();
-    for (const auto& [key, out] : fold.ByStream()) {
+    for (const auto& [key, out] : FoldedStreams(rules, scene, frames, random)) {
       auto next = frames.streams.at(key).begin();
       for (const v1::Frame& frame : out) {
         std::optional<ServedSpan> truth;
@@ -295,10 +294,7 @@ TEST(FoldProperty, KeepsTheFramesAroundStallsWhole) {
     for (const int64_t second : near) {
       if (static_cast<int64_t>(whole.size()) < rules.most_whole_of_hour) whole.insert(second);
     }
-    RecordedFold fold(rules, scene);
-    fold.TakeAll(Arrive(frames, random));
-    fold.fold().Finish();
-    for (const auto& [key, out] : fold.ByStream()) {
+    for (const auto& [key, out] : FoldedStreams(rules, scene, frames, random)) {
       for (const v1::Frame& frame : out) {
         if (frame.closing() || frame.first_interval() < rules.whole_seconds * per_second) continue;
         const int64_t first = frame.first_interval() / per_second;

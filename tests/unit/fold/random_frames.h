@@ -35,7 +35,7 @@ struct FrameScene {
   int64_t intervals_of_stall = 150;
   // Some stalls are reported once they are over, up to so long after.
   int64_t latest_report_ns = 0;
-  // One frame of so many is coalesced with the next ones, up to 3 s; 0: none is.
+  // One frame of so many is coalesced with the next ones, up to 3 s; 0: frames are never coalesced.
   int64_t frames_of_coalesced = 100;
 
   // Start of the measured part in each host's clock.
