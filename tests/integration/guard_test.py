@@ -90,6 +90,22 @@ class Guard(harness.PlimsollTest):
         self.assertIn("--abort-if 'max>1us'", result.out)
         self.assertFalse((out / "limit-1").exists())
 
+    def test_an_acceptance_counts_commands_at_their_limits(self):
+        plan = self.base / "accept.yaml"
+        plan.write_text(f"""
+workload: {{dir: {self.dir}, file_size: 2m, num_files: 3, rate: 80}}
+duration: 14s
+warmup: 0s
+criteria: [max<20s]
+accept: {{parts: [disturb]}}
+disturb: [{{name: nap, at: 5s, hold: 1s, do: ["true"], undo: ["true"], command_limit: 30m}}]
+""")
+        refused = self.plimsoll("accept", plan, "--end-by", self.in_seconds(45 * 60), "--dry-run", code=2)
+        # 14 s, twice 30 m, and 1 s to read 6 MB back.
+        self.assertRegex(refused.err, r"--end-by: 1h15s and 15s for removing files do not fit in before .* UTC\): use a later time, or fewer parts")
+        shown = self.plimsoll("accept", plan, "--end-by", self.in_seconds(2 * 3600), "--dry-run")
+        self.assertIn("disturb once, at most 1h 0m 15s", shown.out)
+
     def test_what_cannot_end_in_time_is_refused_before_anything_is_made(self):
         for more in ((), ("--dry-run",)):
             result = self.plimsoll("run", "--dir", self.dir, "--duration", "1m", "--end-by", self.in_seconds(60), *more,
