@@ -19,7 +19,7 @@ namespace plimsoll {
 //
 // A grace period takes some 10 to 50 ms, so a thread of its own waits for them in turn. Where the kernel has no
 // such membarrier (CPUs with nohz_full), or a filter forbids it, `settled` is the time `kMarginNs` ago, which proves
-// nothing where a CPU can be suspended: see proven().
+// nothing where a CPU can be suspended.
 class SettledTime {
  public:
   static constexpr int64_t kMarginNs = 200'000'000;
@@ -34,12 +34,11 @@ class SettledTime {
 
   // A moment of CLOCK_MONOTONIC. Read it before the drain that is to have every record before it. Never goes back.
   int64_t settled_ns() const;
-  // Whether the kernel vouches for it.
-  bool proven() const { return proven_; }
 
  private:
   void Loop();
 
+  // Whether the kernel vouches for settled_ns().
   const bool proven_;
   std::atomic<int64_t> settled_ns_{0};
   Mutex mutex_;

@@ -235,7 +235,16 @@ void AddHost(const std::string& label, const std::string& dir, const google::pro
   added.set_mount_options(SharedMountOptions(added.mount_options()));
 }
 
-// Adds the hosts of a part, once. Those of a storage check get their nodes, which it does not know.
+// Gives hosts of a storage check, which does not know them, the nodes that a later part found.
+template <typename Hosts>
+void TakeNodes(const Hosts& hosts, v1::AcceptReport& report) {
+  for (const auto& host : hosts) {
+    const auto known = std::ranges::find(*report.mutable_hosts(), host.label(), &v1::AcceptHost::label);
+    if (host.has_node() && known != report.mutable_hosts()->end()) known->set_node(host.node());
+  }
+}
+
+// Adds the hosts of a part, once.
 void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
   if (report.hosts().empty()) {
     for (const v1::HostReport& host : found.hosts()) {
@@ -243,10 +252,7 @@ void AddHosts(const v1::Report& found, v1::AcceptReport& report) {
     }
     return;
   }
-  for (const v1::HostReport& host : found.hosts()) {
-    const auto known = std::ranges::find(*report.mutable_hosts(), host.label(), &v1::AcceptHost::label);
-    if (host.has_node() && known != report.mutable_hosts()->end()) known->set_node(host.node());
-  }
+  TakeNodes(found.hosts(), report);
 }
 
 // Why the checks say nothing about what happens between hosts; empty: they do.
@@ -365,6 +371,7 @@ void TakeStorage(const std::vector<StorageHost>& hosts, uint64_t block_size_byte
 }
 
 void TakeChecks(const v1::CheckReport& checks, v1::AcceptRun& run, v1::AcceptReport& report) {
+  TakeNodes(checks.hosts(), report);
   size_t passed = 0;
   size_t required = 0;
   std::vector<std::string> open;

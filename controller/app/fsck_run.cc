@@ -118,6 +118,7 @@ class Fsck {
       CopySharedFields(directory, described);
       described.set_label(host->label);
       described.set_address(host->address);
+      if (!host->node.empty()) described.set_node(host->node);
     }
   }
 

@@ -22,6 +22,7 @@
 #include "controller/app/planned_run.h"
 #include "controller/app/protection.h"
 #include "controller/app/recording.h"
+#include "controller/app/run_length.h"
 #include "controller/live/views.h"
 #include "controller/plan/disturb_plan.h"
 #include "controller/plan/placement.h"
@@ -35,7 +36,6 @@
 #include "controller/run/disturber.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
-#include "controller/run/read_back.h"
 #include "controller/run/run_guard.h"
 #include "controller/run/run_records.h"
 
@@ -194,12 +194,9 @@ class LogRun final : public PlannedRun {
     guard_ = *std::move(guard);
     if (how_.protection != nullptr) guard_ = WithProtection(guard_, *how_.protection);
     if (guard_ == nullptr) return std::nullopt;
-    int64_t writing_ns = WritingTimeOf(plan_).ns;
-    if (how_.turn != nullptr) writing_ns = writing_ns * how_.turn->turns + how_.turn->others_ns;
-    const int64_t read_back_ns = plan_.disturb().empty() ? 0 : ReadBackReserveNs(workloads_);
-    if (std::string why = guard_->MayNotBegin(
-            writing_ns + plan_.settle_ns() + Disturber::AfterStepNs(plan_) + read_back_ns, clock_.Now());
-        !why.empty()) {
+    int64_t length_ns = RunLengthNs(plan_);
+    if (how_.turn != nullptr) length_ns += WritingTimeOf(plan_).ns * (how_.turn->turns - 1) + how_.turn->others_ns;
+    if (std::string why = guard_->MayNotBegin(length_ns, clock_.Now()); !why.empty()) {
       return Failure{Exit::kWrong, {absl::StrCat(why, ": use a later time, or shorter or fewer steps")}};
     }
     feed_.Add(guard_);

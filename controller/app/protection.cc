@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "common/units.h"
 #include "controller/app/mount_protection.h"
+#include "controller/app/run_length.h"
 #include "controller/app/watch_protection.h"
-#include "controller/plan/plan_kinds.h"
 #include "controller/report/watched.h"
 #include "controller/run/process.h"
 
@@ -165,7 +165,7 @@ int RunProtected(const v1::TestPlan& plan, const PlanRun& how, const AgentAccess
   auto started = Protection::Start({.plans = {plan},
                                     .access = access,
                                     .around = around,
-                                    .length_ns = WritingTimeOf(plan).ns + plan.settle_ns(),
+                                    .length_ns = RunLengthNs(plan),
                                     .out = how.out.empty() ? "" : absl::StrCat(how.out, "-protected"),
                                     .events = how.events});
   if (const Failure* const failure = std::get_if<Failure>(&started)) {

@@ -82,8 +82,6 @@ class Acceptance {
   }
 
   int Execute() {
-    if (flags_.dry_run) return DryRun();
-    flags_.metrics.Serve(MetricsFlags::Of::kPart);
     const absl::StatusOr<std::shared_ptr<RunGuard>> guarded = RunGuard::Make(plan_, *around_.clock);
     if (!guarded.ok()) return PrintError(line_, guarded.status(), Exit::kWrong);
     const std::shared_ptr<RunGuard>& guard = *guarded;
@@ -91,6 +89,8 @@ class Acceptance {
       const std::string why = guard->MayNotBegin(AllPartsNs(plan_), around_.clock->Now());
       if (!why.empty()) return PrintError(line_, why + ": use a later time, or fewer parts", Exit::kWrong);
     }
+    if (flags_.dry_run) return DryRun();
+    flags_.metrics.Serve(MetricsFlags::Of::kPart);
     report_ = PlannedAcceptance(plan_);
     report_.set_id(NewRunId());
     report_.set_version(kVersion);
@@ -114,7 +114,8 @@ class Acceptance {
         break;
       }
       if (guard != nullptr) {
-        if (const std::string why = guard->MustStop(around_.clock->Now()); !why.empty()) {
+        const int64_t part_ns = PlannedNs(plan_, run.part());
+        if (const std::string why = guard->MayNotBegin(part_ns, around_.clock->Now()); !why.empty()) {
           report_.set_cut_short(why);
           break;
         }

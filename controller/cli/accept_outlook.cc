@@ -7,12 +7,11 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/accept/accept_report.h"
+#include "controller/app/run_length.h"
 #include "controller/plan/accept_plan.h"
 #include "controller/plan/ha_plan.h"
 #include "controller/plan/plan_defaults.h"
-#include "controller/plan/plan_kinds.h"
 #include "controller/plan/restart_plan.h"
-#include "controller/run/read_back.h"
 
 namespace plimsoll {
 namespace {
@@ -57,17 +56,15 @@ int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part) {
     case v1::ACCEPT_PART_FSCK:
       return kQuickChecksNs;
     case v1::ACCEPT_PART_LOAD:
-      return WritingTimeOf(LoadPlanOf(plan)).ns + plan.settle_ns();
+      return RunLengthNs(LoadPlanOf(plan));
     case v1::ACCEPT_PART_LIMIT:
-      return WritingTimeOf(SearchPlanOf(plan)).ns + plan.settle_ns();
+      return RunLengthNs(SearchPlanOf(plan));
     case v1::ACCEPT_PART_HA:
       return PlannedDrillNs(DrillPlanOf(plan, v1::HA_FENCE_EXTENTS));
     case v1::ACCEPT_PART_RESTART_TIME:
       return PlannedRestartNs(RestartPlanOf(plan));
-    case v1::ACCEPT_PART_DISTURB: {
-      const v1::TestPlan disturbed = DisturbPlanOf(plan);
-      return WritingTimeOf(disturbed).ns + plan.settle_ns() + ReadBackReserveNs(EffectiveWorkloads(disturbed));
-    }
+    case v1::ACCEPT_PART_DISTURB:
+      return RunLengthNs(DisturbPlanOf(plan));
     default:
       return 0;
   }
@@ -112,7 +109,7 @@ std::vector<std::string> Outlook(const v1::TestPlan& plan) {
     for (const v1::LogWorkload& workload : RestartFilledWorkloads(RestartPlanOf(plan))) bytes += ExtentBytes(workload);
   }
   if (HasPart(plan, v1::ACCEPT_PART_DISTURB)) {
-    add(v1::ACCEPT_PART_DISTURB, "");
+    add(v1::ACCEPT_PART_DISTURB, "at most ");
     bytes += PreparedBytes(DisturbPlanOf(plan));
   }
   std::vector<std::string> lines = {absl::StrCat(absl::StrJoin(parts, "; "))};

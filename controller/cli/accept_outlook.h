@@ -9,7 +9,8 @@
 
 namespace plimsoll {
 
-// How long one run of the part takes by the plan, at most; without reaching the hosts, preparing and cleaning up.
+// How long one run of the part takes by the plan, at most; without reaching the hosts, preparing and cleaning up. Of a
+// part that is guarded, it is RunLengthNs of its plan.
 int64_t PlannedNs(const v1::TestPlan& plan, v1::AcceptPart part);
 // How long all runs of all parts take, as PlannedNs.
 int64_t AllPartsNs(const v1::TestPlan& plan);

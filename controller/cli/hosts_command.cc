@@ -31,7 +31,7 @@ struct HostsFlags {
 };
 
 AskedHost Asked(const Host& host, MonotonicNs now) {
-  AskedHost asked{host.label, host.address, *host.description, !host.clock.empty(), 0, 0, 0, 0, ""};
+  AskedHost asked{host.label, host.address, *host.description, !host.clock.empty(), 0, 0, 0, 0, "", host.node};
   if (asked.probed) {
     const ClockOffset offset = host.clock.OffsetAtLocal(now.value);
     asked.offset_ns = offset.offset_ns;

@@ -69,12 +69,6 @@ bool IsForRestart(const FieldDescriptor& field) {
   return field.containing_type() != v1::TestPlan::descriptor() || absl::c_linear_search(kPlanFields, field.number());
 }
 
-// Addresses are compared with their port.
-std::string Canonical(const std::string& address) {
-  const auto addresses = ParseHostList(address);
-  return addresses.ok() && addresses->size() == 1 ? addresses->front() : address;
-}
-
 }  // namespace
 
 PlanFlags::PlanFlags(CLI::App& app, RunKind kind) : kind_(kind) {
@@ -336,7 +330,7 @@ absl::Status PlanFlags::ApplyHosts(v1::TestPlan& plan) const {
   }
   if (addresses.empty()) return absl::OkStatus();
   std::map<std::string, v1::HostSpec> known;
-  for (const v1::HostSpec& host : plan.hosts()) known[Canonical(host.address())] = host;
+  for (const v1::HostSpec& host : plan.hosts()) known[WithPort(host.address())] = host;
   plan.clear_hosts();
   for (const std::string& address : addresses) {
     v1::HostSpec& host = *plan.add_hosts();

@@ -195,11 +195,6 @@ std::string CommandOf(const std::set<std::string>& sections) {
   return FactsOf(RunKind::kRun).command;
 }
 
-bool IsFile(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 void TakeHead(const HeadReader& head, ListedResult& result) {
   result.state = ResultState::kComplete;
   result.outcome = head.outcome;
@@ -251,7 +246,7 @@ std::optional<ListedResult> ReadResult(const fs::path& directory) {
   if (stat(directory.c_str(), &info) == 0) result.begin_s = info.st_mtim.tv_sec;
   result.begin_s = BeginInName(result.name).value_or(result.begin_s);
   for (const char* file : {kAcceptFile, kAbFile, kRunReportFile}) {
-    if (!IsFile(directory / file)) continue;
+    if (!IsThere(directory / file)) continue;
     const absl::StatusOr<HeadReader> head = ReadHead((directory / file).string());
     if (!head.ok()) {
       SetUnreadable(file, head.status(), result);
@@ -269,12 +264,17 @@ std::optional<ListedResult> ReadResult(const fs::path& directory) {
     }
     return result;
   }
-  if (!IsFile(directory / kRunJournalFile)) return std::nullopt;
+  if (!IsThere(directory / kRunJournalFile)) return std::nullopt;
   TakeFirstRecord(directory / kRunJournalFile, result);
   return result;
 }
 
 }  // namespace
+
+bool IsThere(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
 
 absl::StatusOr<std::vector<ListedResult>> ListResults(const std::string& directory) {
   std::error_code error;
@@ -311,7 +311,7 @@ absl::StatusOr<std::string> ResolveResult(const std::string& given) {
   if (!absl::ConsumePrefix(&number, kLatest)) return given;
   uint64_t before = 0;
   if (!number.empty() && (!absl::ConsumePrefix(&number, "~") || !absl::SimpleAtoi(number, &before))) return given;
-  if (IsFile(name)) return given;
+  if (IsThere(name)) return given;
   const absl::StatusOr<std::vector<ListedResult>> results = ListResults(kResultsDirectory);
   if (!results.ok() || results->empty()) {
     return absl::NotFoundError(absl::StrCat(name, ": there are no results below ", kResultsDirectory, " in this ",
@@ -326,7 +326,7 @@ absl::StatusOr<std::string> ResolveResult(const std::string& given) {
 }
 
 absl::StatusOr<std::string> ResolveResults(const std::string& given) {
-  if (IsFile(given)) return given;
+  if (IsThere(given)) return given;
   std::vector<std::string> paths = absl::StrSplit(given, ',');
   for (std::string& path : paths) {
     PLIMSOLL_ASSIGN_OR_RETURN(path, ResolveResult(path));

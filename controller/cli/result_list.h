@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct ListedResult {
   // Why it is not complete; empty if it is.
   std::string reason;
 };
+
+// Whether there is something by that name, be it a symbolic link to nothing.
+bool IsThere(const std::filesystem::path& path);
 
 // Results directly below `directory`, the newest first. Directories that hold no results are left out. Reads of each
 // the beginning of its report.json, its accept.json, or the first record of its journal. NOT_FOUND where there is no

@@ -97,11 +97,6 @@ std::string ParseDigest(const std::string& text) {
   return good ? digits : "";
 }
 
-bool IsThere(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 bool IsRegular(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(path, error));

@@ -378,6 +378,11 @@ void AddRequirement(const v1::CheckRequirementResult& requirement, std::string& 
   }
 }
 
+// "alpha", or "alpha on node worker-1".
+std::string HostName(const v1::CheckHost& host) {
+  return absl::StrCat(host.label(), host.has_node() ? " on node " : "", host.node());
+}
+
 void AddCheck(const v1::CheckResult& check, std::string& out) {
   const std::string time =
       check.duration_ns() > 0 ? absl::StrFormat("%.1f s", static_cast<double>(check.duration_ns()) / kNsPerSecond) : "";
@@ -398,7 +403,7 @@ std::string RenderFsckText(const v1::CheckReport& report) {
   }
   absl::StrAppend(&out, "\nHosts\n");
   for (const v1::CheckHost& host : report.hosts()) {
-    AddWrapped(absl::StrCat(host.label(), ": ", host.fs_type(), host.fs_source().empty() ? "" : " from ",
+    AddWrapped(absl::StrCat(HostName(host), ": ", host.fs_type(), host.fs_source().empty() ? "" : " from ",
                             host.fs_source(), " (", host.mount_options(), "), ", host.kernel()),
                2, out);
   }
@@ -509,7 +514,7 @@ std::string RenderJUnit(const v1::CheckReport& report) {
   for (const v1::CheckRequirementResult& requirement : report.requirements()) {
     suite.properties.emplace_back(RequirementName(requirement.requirement()), VerdictName(requirement.verdict()));
   }
-  for (const v1::CheckHost& host : report.hosts()) suite.properties.emplace_back("host", host.label());
+  for (const v1::CheckHost& host : report.hosts()) suite.properties.emplace_back("host", HostName(host));
   for (const v1::CheckResult& check : report.checks()) {
     JUnitCase& one = suite.cases.emplace_back();
     one.class_name = absl::StrCat("fsck.", EnumName(*v1::CheckRequirement_descriptor(), check.requirement()));

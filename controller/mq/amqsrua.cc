@@ -591,10 +591,4 @@ absl::StatusOr<LogRecording> AmqsruaReader::Finish() {
   return parser_->Finish();
 }
 
-absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name) {
-  AmqsruaReader reader(file_name);
-  reader.Feed(text);
-  return reader.Finish();
-}
-
 }  // namespace plimsoll

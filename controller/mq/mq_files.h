@@ -73,9 +73,8 @@ inline constexpr size_t kMostIntervals = 2'000'000;
 // classes, shorter than 10 ms), elements that later versions may add and values that no plan needs are left out with a
 // note. Anything else, and a file in which MQ wrote nothing, is INVALID_ARGUMENT, a line each:
 //   log.txt:7: 'User CPU time percentage' is not an element of DISK/Log; make the file with 'amqsrua -m QM ...'
-absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name);
-
-// Reads it in parts, in little more memory than its intervals need: days of output are hundreds of megabytes.
+//
+// Takes the file in parts, in little more memory than its intervals need: days of output are hundreds of megabytes.
 class AmqsruaReader {
  public:
   explicit AmqsruaReader(const std::string& file_name);
@@ -83,7 +82,7 @@ class AmqsruaReader {
 
   // The next bytes of the file.
   void Feed(std::string_view bytes);
-  // What ReadAmqsrua returns of all bytes together; once, behind the last of them.
+  // Once, behind the last of the bytes.
   absl::StatusOr<LogRecording> Finish();
 
  private:

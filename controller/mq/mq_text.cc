@@ -189,9 +189,9 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-std::optional<int64_t> TakeNumber(std::string_view& text, int base) {
+std::optional<int64_t> TakeNumber(std::string_view& text) {
   int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0) return std::nullopt;
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return number;

@@ -73,7 +73,7 @@ bool IsDigit(char c);
 // Each takes what it names from the front of the text; false or nothing where that is not there.
 bool TakeText(std::string_view& text, std::string_view wanted);
 // A whole number of at least 0.
-std::optional<int64_t> TakeNumber(std::string_view& text, int base = 10);
+std::optional<int64_t> TakeNumber(std::string_view& text);
 // Its digits may be in groups of three: "401,408,000", "401.408.000".
 std::optional<int64_t> TakeGroupedNumber(std::string_view& text);
 

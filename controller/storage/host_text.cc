@@ -270,19 +270,27 @@ std::vector<std::string> TextOfHosts(const std::vector<AskedHost>& hosts) {
   std::vector<std::string> lines;
   if (hosts.empty()) return lines;
   lines.emplace_back("Clock offsets from this host; sync: error bound of the wall clock, - if it is not synchronised");
-  TextTable table({"host", "address", "RTT us", "offset s", "+/- us", "wall ms", "sync us"}, 2, {0, 1});
+  const bool in_pods = std::ranges::any_of(hosts, [](const AskedHost& host) { return !host.node.empty(); });
+  std::vector<std::string> headings = {"host", "address", "RTT us", "offset s", "+/- us", "wall ms", "sync us"};
+  std::vector<size_t> shortened = {0, 1};
+  if (in_pods) {
+    headings.insert(headings.begin() + 2, "node");
+    shortened.push_back(2);
+  }
+  TextTable table(headings, shortened.size(), shortened);
   for (const AskedHost& host : hosts) {
     const v1::HostDescription& facts = host.description;
-    const std::string label = SanitizeForTerminal(host.label);
-    const std::string address = SanitizeForTerminal(host.address);
+    std::vector<std::string> row = {SanitizeForTerminal(host.label), SanitizeForTerminal(host.address)};
+    if (in_pods) row.push_back(host.node.empty() ? "-" : SanitizeForTerminal(host.node));
     if (!host.probed) {
-      table.AddRow({label, address, "-", "no answer", "-", "-", "-"});
-      continue;
-    }
-    table.AddRow({label, address, Tenths(host.round_trip_ns),
-                  absl::StrFormat("%.9f", static_cast<double>(host.offset_ns) / 1e9), Tenths(host.error_ns),
-                  absl::StrFormat("%+.3f", static_cast<double>(host.wall_difference_ns) / 1e6),
+      row.insert(row.end(), {"-", "no answer", "-", "-", "-"});
+    } else {
+      row.insert(row.end(),
+                 {Tenths(host.round_trip_ns), absl::StrFormat("%.9f", static_cast<double>(host.offset_ns) / 1e9),
+                  Tenths(host.error_ns), absl::StrFormat("%+.3f", static_cast<double>(host.wall_difference_ns) / 1e6),
                   facts.time_synchronized() ? Tenths(static_cast<int64_t>(facts.time_error_ns())) : "-"});
+    }
+    table.AddRow(row);
   }
   for (std::string& line : table.Lines()) lines.push_back(std::move(line));
   for (const AskedHost& host : hosts) {

@@ -42,10 +42,12 @@ struct AskedHost {
   int64_t wall_difference_ns = 0;
   // The run that holds its agent; empty: none.
   std::string busy_with;
+  // The node of its pod; empty: not known, or not a pod.
+  std::string node = {};
 };
 
-// A row for each host with its clock, then what each group of alike hosts is. Lines without anything that controls a
-// terminal.
+// A row for each host with its clock, and its node where that of any host is known, then what each group of alike hosts
+// is. Lines without anything that controls a terminal.
 std::vector<std::string> TextOfHosts(const std::vector<AskedHost>& hosts);
 
 // Facts and advice but for the free space, as lines of at most 100 columns, without what controls a terminal. A

@@ -37,7 +37,9 @@ void CheckErrors(const absl::Status& status, const std::string& file) {
 
 void TryFiles(const std::string& ini, const std::string& amqsrua, const std::string& name) {
   const auto log = ReadQmIni(ini, "qm.ini");
-  const auto recording = ReadAmqsrua(amqsrua, "log.txt");
+  AmqsruaReader reader("log.txt");
+  reader.Feed(amqsrua);
+  const auto recording = reader.Finish();
   if (!log.ok()) CheckErrors(log.status(), "qm.ini");
   if (!recording.ok()) CheckErrors(recording.status(), "log.txt");
   if (!log.ok()) return;

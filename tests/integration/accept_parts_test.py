@@ -107,7 +107,7 @@ restart_time: {{records: [50, 100, 200], rounds: 1, redo: coalesced}}
         refused = self.plimsoll("accept", plan, "--out", self.base / "refused", code=2)
         self.assertIn("--allow-commands", refused.err)
         shown = self.plimsoll("accept", plan, "--dry-run")
-        self.assertIn("disturb once, 15s", shown.out)
+        self.assertIn("disturb once, at most 2m 15s", shown.out)
         self.assertRegex(shown.out, "nap: .*sleep 1")
         self.assert_nothing_left()
         results = self.base / "accepted"

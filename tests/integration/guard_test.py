@@ -1,9 +1,13 @@
 """Runs that end where they harm what they should not (--abort-if, --protect), and in time (--end-by)."""
 
+import csv
 import datetime
+import io
+import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -90,6 +94,22 @@ class Guard(harness.PlimsollTest):
         self.assertIn("--abort-if 'max>1us'", result.out)
         self.assertFalse((out / "limit-1").exists())
 
+    def test_an_acceptance_counts_commands_at_their_limits(self):
+        plan = self.base / "accept.yaml"
+        plan.write_text(f"""
+workload: {{dir: {self.dir}, file_size: 2m, num_files: 3, rate: 80}}
+duration: 14s
+warmup: 0s
+criteria: [max<20s]
+accept: {{parts: [disturb]}}
+disturb: [{{name: nap, at: 5s, hold: 1s, do: ["true"], undo: ["true"], command_limit: 30m}}]
+""")
+        refused = self.plimsoll("accept", plan, "--end-by", self.in_seconds(45 * 60), "--dry-run", code=2)
+        # 14 s, twice 30 m, and 1 s to read 6 MB back.
+        self.assertRegex(refused.err, r"--end-by: 1h15s and 15s for removing files do not fit in before .* UTC\): use a later time, or fewer parts")
+        shown = self.plimsoll("accept", plan, "--end-by", self.in_seconds(2 * 3600), "--dry-run")
+        self.assertIn("disturb once, at most 1h 0m 15s", shown.out)
+
     def test_what_cannot_end_in_time_is_refused_before_anything_is_made(self):
         for more in ((), ("--dry-run",)):
             result = self.plimsoll("run", "--dir", self.dir, "--duration", "1m", "--end-by", self.in_seconds(60), *more,
@@ -111,6 +131,72 @@ class Guard(harness.PlimsollTest):
         self.assertGreaterEqual(clean_up["removed_files"], 6)
         self.assertEqual(clean_up["left_behind"], "")
         self.assert_nothing_left()
+
+
+class ChangeWindow(harness.PlimsollTest):
+    """A real agent, and an end of the window by the wall clock, of a machine that is five and a half hours ahead of UTC."""
+
+    agents_ahead = True
+
+    def setUp(self):
+        super().setUp()
+        self.environment["TZ"] = "Fixed/UTC+05:30:00"
+
+    def window(self, seconds):
+        """The end of a window of so many seconds, rounded down: as --end-by takes it, as messages have it, and in ns since 1970."""
+        moment = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=5, minutes=30))).replace(microsecond=0)
+        moment += datetime.timedelta(seconds=seconds)
+        utc = moment.astimezone(datetime.timezone.utc)
+        return (moment.strftime("%Y-%m-%d %H:%M:%S"), moment.strftime("%H:%M:%S +0530 (") + utc.strftime("%Y-%m-%d %H:%M:%S UTC)"),
+                int(moment.timestamp()) * 1_000_000_000)
+
+    def test_a_run_that_does_not_fit_in_is_refused_and_the_agent_makes_nothing(self):
+        agent = self.agent("node1")
+        end_by, text, _ = self.window(60)
+        run = self.start_run("--hosts", agent.address, "--duration", "1m", "--end-by", end_by)
+        self.assertEqual(run.finish(), 2, run.err)
+        self.assertIn(f"--end-by: 1m and 15s for removing files do not fit in before {text}: use a later time, or shorter or fewer steps",
+                      run.err)
+        self.assertFalse(run.results.exists())
+        self.assert_nothing_left()
+        # It has no session of the run that was refused.
+        self.run_plan("--hosts", agent.address)
+
+    def test_a_run_that_is_held_up_ends_and_is_cleaned_up_by_then(self):
+        agent = self.agent("node1")
+        plan = self.base / "plan.yaml"
+        # From the middle of its step on, the agent is stopped, so that the step cannot end as planned.
+        plan.write_text(json.dumps({"disturb": [
+            {"name": "stop", "at": "5s", "do": ["sh", "-c", f"kill -STOP {agent.agent_pid}"], "command_limit": "5s"}]}))
+        # 10 s, 5 s for the command, 1 s for reading back, 15 s for cleaning up, and 16 s for a busy machine to begin.
+        end_by, text, end_ns = self.window(47)
+        run = self.start_run(plan, "--hosts", agent.address, "--allow-commands", "--rate", "50", "--file-size", "4m", "--duration", "10s",
+                             "--lease", "5m", "--hang-limit", "5m", "--end-by", end_by)
+        harness.wait_until(lambda: harness.is_stopped(agent.agent_pid) or not run.running(), "the stopped agent")
+        run.await_err(rf"--end-by: its files have to be removed by {re.escape(text)}")
+        self.assertTrue(harness.is_stopped(agent.agent_pid))
+        agent.signal(signal.SIGCONT)
+        result = self.finished(run, run.results, 3)
+        self.assert_nothing_left()
+        report = result.report
+        self.assertEqual((report["verdict"]["outcome"], report["run"]["state"]), ("inconclusive", "aborted"))
+        self.assertIn(f"--end-by: its files have to be removed by {text}", reasons(result))
+        # As planned, it would have ended while 15 s were left.
+        (step,) = report["steps"]
+        start_ns = harness.moment_ns(step["start"])
+        self.assertLess(start_ns + step["duration_ns"], end_ns - 15_000_000_000)
+        # It went on until 15 s were left, and was cleaned up by the end of the window.
+        self.assertGreaterEqual(harness.moment_ns(report["run"]["end"]), end_ns - 15_000_000_000)
+        self.assertLessEqual(harness.moment_ns(report["run"]["end"]), end_ns)
+        self.assertNotIn("the files were removed", " ".join(report["notes"]))
+        clean_up = report["hosts"][0]["clean_up"]
+        self.assertGreater(clean_up["removed_files"], 0)
+        self.assertEqual(clean_up["left_behind"], "")
+        # By the agent's own record, every write had ended by then.
+        writes = list(csv.DictReader(io.StringIO(self.plimsoll("export", run.results, "--format", "csv").out)))
+        self.assertGreater(len(writes), 0)
+        for write in writes:
+            self.assertLessEqual(harness.moment_ns(write["utc"]) + int(write["latency_ns"]), end_ns, write)
 
 
 class Protected(watching.WatchingTest):

@@ -209,7 +209,7 @@ class Kubernetes(Launched, Client):
         self.assertRegex(" ".join(result.out.split()), r"pod1 at pod1, node node-of-pod1: plimsoll-agent")
         self.assertEqual(self.calls()[0], "--context=lab --namespace=mq get pods --selector=app=x --output=json")
         self.assertRegex(self.calls()[1], r"^--context=lab --namespace=mq exec -i pod[12] --container=agent -- plimsoll-agent --stdio ")
-        self.assertRegex(self.plimsoll("hosts", *chosen).out, r"(?m)^ +pod2 ")
+        self.assertRegex(self.plimsoll("hosts", *chosen).out, r"(?m)^ +pod2 +pod2 +node-of-pod2 ")
         self.assertIn("pod[1-2]", self.plimsoll("storage", self.dir, *chosen).out)
         self.await_nothing()
 
@@ -218,6 +218,11 @@ class Kubernetes(Launched, Client):
         result = self.launched(hosts="pod1")
         self.assertEqual([host["node"] for host in result.report["hosts"]], ["node-of-pod1"])
         self.assertIn("get pods pod1 --output=json", self.calls())
+        # One host alone has nothing to test between hosts.
+        checked = self.plimsoll("fsck", self.dir, "--hosts", "pod1", *self.launch(), "--json", code=3)
+        self.assertEqual([host["node"] for host in json.loads(checked.out)["hosts"]], ["node-of-pod1"])
+        checked = self.plimsoll("fsck", self.dir, "--hosts", "host1", *self.launch(), "--json", code=3)
+        self.assertNotIn("node", json.loads(checked.out)["hosts"][0])
         result = self.launched(hosts="host1")
         self.assertNotIn("node", result.report["hosts"][0])
         self.await_nothing()

@@ -478,6 +478,18 @@ TEST(AcceptHosts, OfAStorageCheckGetTheNodesOfTheirPodsFromARun) {
   EXPECT_THAT(text, Not(HasSubstr("alpha on node")));
 }
 
+TEST(AcceptHosts, OfAStorageCheckGetTheNodesOfTheirPodsFromChecks) {
+  v1::AcceptReport report = PlannedAcceptance(AcceptPlanOf(1));
+  TakeStorage(NfsHosts(), 4096, NextRun(report), report);
+  v1::CheckReport checks = Checks();
+  ASSERT_EQ(checks.hosts(0).label(), "alpha");
+  checks.mutable_hosts(0)->set_node("worker-6");
+  TakeChecks(checks, NextRun(report), report);
+  ASSERT_EQ(report.hosts_size(), 2);
+  EXPECT_EQ(report.hosts(0).node(), "worker-6");
+  EXPECT_FALSE(report.hosts(1).has_node());
+}
+
 TEST(AcceptText, StaysWithin80ColumnsAndNeutralisesWhatHostsSend) {
   v1::AcceptReport report = WholeAcceptance();
   report.mutable_hosts(0)->set_mount_options(std::string(300, 'x') + "\033[2J");

@@ -62,6 +62,18 @@ TEST(FsckReportTest, TheTextHasVerdictsFirstAndNamesWhatTheLevelOmits) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(FsckReportTest, TheNodeOfAPodIsShownWithItsHost) {
+  v1::CheckReport report = Sample();
+  EXPECT_THAT(RenderFsckText(report), HasSubstr("\n  alpha: nfs4"));
+  EXPECT_THAT(RenderJson(report), Not(HasSubstr("\"node\"")));
+  report.mutable_hosts(0)->set_node("worker-7\x1b[2J");
+  const std::string text = RenderFsckText(report);
+  EXPECT_THAT(text, HasSubstr("\n  alpha on node worker-7"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RenderJson(report), HasSubstr("\"node\": \"worker-7"));
+  EXPECT_THAT(RenderJUnit(report), HasSubstr("alpha on node worker-7"));
+}
+
 TEST(FsckReportTest, TheBriefTextHasWhatDidNotPassAndEndsWithTheVerdict) {
   const std::string text = RenderFsckBrief(Sample());
   EXPECT_EQ(text.rfind("Verdict   FAIL  (level quick, /mnt/<mq>", 0), 0U) << text;

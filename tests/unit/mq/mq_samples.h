@@ -3,7 +3,16 @@
 
 #include <string>
 
+#include "controller/mq/mq_files.h"
+
 namespace plimsoll::tests {
+
+// Reads the whole of a file at once.
+inline absl::StatusOr<LogRecording> ReadAmqsrua(const std::string& text, const std::string& file_name) {
+  AmqsruaReader reader(file_name);
+  reader.Feed(text);
+  return reader.Finish();
+}
 
 // The form in which MQ itself writes the file: indented by three spaces, with a head of comments.
 inline constexpr char kQmIni[] =
