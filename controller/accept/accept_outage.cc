@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/integers.h"
 #include "common/units.h"
 #include "controller/accept/accept_parts.h"
 #include "controller/plan/ha_plan.h"
@@ -70,7 +71,9 @@ std::vector<std::string> DisturbanceDoubts(const v1::Report& found) {
   for (const v1::HostReadBackReport& host : disturb.read_back()) {
     if (!host.error().empty())
       doubts.push_back(absl::StrCat("acknowledged writes were not all read back: ", host.error()));
-    for (const v1::WriterReadBack& writer : host.writers()) doubtful_blocks += writer.altered() + writer.unreadable();
+    for (const v1::WriterReadBack& writer : host.writers()) {
+      doubtful_blocks = SaturatingAdd(doubtful_blocks, writer.altered() + writer.unreadable());
+    }
   }
   if (doubtful_blocks > 0) {
     doubts.push_back(absl::StrCat(Counted(doubtful_blocks, "block"),
@@ -83,7 +86,9 @@ std::vector<std::string> DisturbanceDoubts(const v1::Report& found) {
 uint64_t LostWrites(const v1::DisturbReport& disturb) {
   uint64_t lost = 0;
   for (const v1::HostReadBackReport& host : disturb.read_back()) {
-    for (const v1::WriterReadBack& writer : host.writers()) lost += writer.lost() + writer.torn() + writer.foreign();
+    for (const v1::WriterReadBack& writer : host.writers()) {
+      lost = SaturatingAdd(lost, writer.lost() + writer.torn() + writer.foreign());
+    }
   }
   return lost;
 }

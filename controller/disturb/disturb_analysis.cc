@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/integers.h"
 #include "common/protocol.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -406,9 +407,9 @@ void DisturbAnalysis::SetReadBack(const std::function<std::string(uint32_t)>& la
       *line.mutable_writers() = found->second.writers();
     for (const v1::WriterReadBack& writer : line.writers()) {
       const uint64_t lost = LostBlocks(writer);
-      report.set_acknowledged_writes(report.acknowledged_writes() + writer.acknowledged_writes());
-      report.set_looked_for_writes(report.looked_for_writes() + LookedFor(writer));
-      report.set_lost_blocks(report.lost_blocks() + lost);
+      report.set_acknowledged_writes(SaturatingAdd(report.acknowledged_writes(), writer.acknowledged_writes()));
+      report.set_looked_for_writes(SaturatingAdd(report.looked_for_writes(), LookedFor(writer)));
+      report.set_lost_blocks(SaturatingAdd(report.lost_blocks(), lost));
       if (lost > 0 && loss_.blocks == 0) {
         loss_.host = line.host();
         loss_.qm = writer.qm();
@@ -417,7 +418,8 @@ void DisturbAnalysis::SetReadBack(const std::function<std::string(uint32_t)>& la
           loss_.text = absl::StrCat(first.path(), " at offset ", FormatCount(first.offset_bytes()), ": ", first.text());
         }
       }
-      loss_.blocks += lost;
+      // The counts of one agent must not hide the losses of another host.
+      loss_.blocks = SaturatingAdd(loss_.blocks, lost);
     }
     if (line.error().empty() || ++problems > kMostReadBackReasons) continue;
     reasons.push_back(

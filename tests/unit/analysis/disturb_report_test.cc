@@ -288,6 +288,28 @@ TEST(DisturbReport, ALostWriteFailsTheRunWhateverItsCriteriaAre) {
   }
 }
 
+TEST(DisturbReport, WhatOneAgentCountsDoesNotHideTheLossOfAnotherHost) {
+  SimRun run = RunWithStalls({});
+  run.criteria = {"p50<1s"};
+  const v1::Report report = Analyze(DisturbedJournal(run, Takeover(), [](v1::HostReadBack& read_back) {
+    if (read_back.host() == 0) {
+      read_back.mutable_done()->mutable_writers(0)->set_lost(64);
+      return true;
+    }
+    // With alpha's 64, the sum of all counts is 2^64.
+    const v1::WriterReadBack whole = read_back.done().writers(0);
+    for (int i = 0; i < 64; ++i) {
+      v1::WriterReadBack& again = *read_back.mutable_done()->add_writers();
+      again = whole;
+      again.set_lost((uint64_t{1} << 58) - 1);
+    }
+    return true;
+  }));
+  EXPECT_EQ(report.verdict().outcome(), v1::OUTCOME_FAIL);
+  EXPECT_EQ(OutcomeOf(report, "lost==0"), v1::OUTCOME_FAIL);
+  EXPECT_GE(report.disturb().lost_blocks(), 64U);
+}
+
 TEST(DisturbReport, ARunThatLostNothingPassesItsCriteriaAndThatOne) {
   SimRun run = RunWithStalls({{Seconds(10.4), Seconds(13.6)}});
   run.criteria = {"max<20s"};
