@@ -70,9 +70,10 @@ void AddSummaryRow(const v1::Report& report, const v1::StepReport& step, const v
   table.AddRow(cells);
 }
 
-// Whether a remark stands by itself, and does not continue the line of the outcome.
+// Whether a remark stands by itself, and does not continue the line of the outcome. A remark that continues it begins
+// with a small letter, and may end with the dot of a host's name.
 bool IsSentence(const std::string& remark) {
-  return absl::EndsWith(remark, ".");
+  return absl::EndsWith(remark, ".") && absl::ascii_isupper(static_cast<unsigned char>(remark.front()));
 }
 
 }  // namespace

@@ -297,5 +297,14 @@ TEST(BestAndWorst, AreByP99OfWhatCallersFeltAndOneWithoutAWriteIsTheWorst) {
   }
 }
 
+TEST(VerdictText, KeepsARemarkThatEndsWithTheDotOfAHostsName) {
+  v1::VerdictReport verdict;
+  verdict.set_outcome(v1::OUTCOME_DONE);
+  verdict.set_remark("target rate missed: 20.00 % of it in step 1, node1.example.com.");
+  EXPECT_THAT(VerdictText(verdict), HasSubstr(", target rate missed: 20.00 % of it in step 1, node1.example.com."));
+  verdict.set_remark("The target rate is not demanded under disturbances.");
+  EXPECT_THAT(VerdictText(verdict), Not(HasSubstr("target rate")));
+}
+
 }  // namespace
 }  // namespace plimsoll
