@@ -17,7 +17,7 @@ std::optional<uint64_t> ParseThrottledNs(const std::string& text);
 // The hierarchy is the one that has the CPU controller, of version 1 or 2. Empty where it is not mounted.
 std::vector<std::string> CpuStatFiles(const std::string& cgroups, const std::string& mountinfo);
 
-// The facts of this process.
+// The cpu.stat files of this process' cgroup and of those above it.
 std::vector<std::string> OwnCpuStatFiles();
 
 // The throttled times of these files, added up: the kernel adds up CPUs, too. Nothing where no file has one.

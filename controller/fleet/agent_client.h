@@ -46,6 +46,7 @@ class AgentClient {
  public:
   // Ends every stream; no call to the listener is under way or comes after it.
   virtual ~AgentClient() = default;
+
   // Asks for the host's facts, waiting for the agent for at most `timeout_ns`. The protocol version is filled in here.
   virtual void Describe(v1::DescribeRequest request, int64_t timeout_ns) = 0;
   // Exchanges `count` probes in turn.

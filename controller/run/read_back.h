@@ -13,9 +13,9 @@
 
 namespace plimsoll {
 
-// What a host reads of its logs in a second, at least, as long as it is not known how fast its storage is.
+// The rate at which a host is assumed to read its logs back before the run knows how fast its storage is.
 inline constexpr uint64_t kAssumedReadBytesPerSecond = 100'000'000;
-// How long hosts with these workloads take then to read all blocks of their logs, all at once.
+// How long hosts with these workloads take at that rate to read all blocks of their logs, all hosts at once.
 int64_t ReadBackReserveNs(const std::vector<v1::LogWorkload>& workloads);
 
 // Keeps track of the hosts that were given the command, and puts their answers into the journal. One thread.
