@@ -20,7 +20,7 @@ void AddDisturbOutages(const v1::Report& found, v1::AcceptRun& run, std::vector<
 // and undone, no queue manager still waited or failed at the end, and every host read all of its writes back.
 void ConfirmDisturbances(const v1::Report& found, v1::AcceptRun& run);
 
-// What stands in place of LostWritesText for a load under disturbances, where something may be lost.
+// Replaces LostWritesText for a load under disturbances where something may be lost.
 inline constexpr char kNotAllReadBack[] = "acknowledged writes not all read back";
 // "0 of 12,345 acknowledged writes lost"; empty where nothing was read back, or not everything.
 std::string LostWritesText(const v1::AcceptRun& run);

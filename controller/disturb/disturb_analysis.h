@@ -74,7 +74,7 @@ class DisturbAnalysis {
     std::vector<LoadSecond> seconds;
     std::optional<LoadBaseline> baseline;
   };
-  // When the load was as before, or why that is not known; neither where it was not.
+  // When the load was as before, or why that is not known. A load that was not as before has neither.
   struct Recovery {
     std::optional<int64_t> after_ns = {};
     std::string unknown = {};

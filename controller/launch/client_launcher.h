@@ -50,7 +50,7 @@ class ClientLauncher final : public Launcher {
     bool clean = false;
     // Options by which `plimsoll clean` starts such agents; empty: the host itself removes what a killed agent left.
     std::string clean_options = {};
-    // Finds the nodes of hosts that are pods, by the hosts' names; null: they are none.
+    // Finds the nodes of hosts that are pods, by the hosts' names; null: the hosts are no pods.
     std::function<std::map<std::string, std::string>(const std::vector<std::string>& names)> find_nodes = nullptr;
   };
 

@@ -115,8 +115,8 @@ absl::StatusOr<std::vector<std::string>> FindPods(const LaunchOptions& options) 
   return pods;
 }
 
-// Asks for what a command with `selector` may list anyway, and otherwise for these pods. A user who may not, or an API
-// server that does not answer, leaves nodes unknown.
+// The nodes of pods, by the pods' names: those that have the labels of `selector`, which the user may list anyway, or
+// these `pods` where it is empty. Empty if the user may not read them, or the API server does not answer.
 std::map<std::string, std::string> FindNodes(std::vector<std::string> command, const std::string& selector,
                                              const std::vector<std::string>& pods) {
   command.insert(command.end(), {"get", "pods"});

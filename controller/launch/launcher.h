@@ -83,7 +83,7 @@ class Launcher {
                                           const std::vector<std::string>& arguments) = 0;
   // How people name the agents that serve, in the order of the places: a fleet's addresses.
   virtual std::vector<std::string> Names() const = 0;
-  // Of hosts that are pods, the node by that name, as far as it is known.
+  // The nodes of hosts that are pods, by the hosts' names. Hosts whose node is not known are left out.
   virtual std::map<std::string, std::string> Nodes() const { return {}; }
   // What a client dials for such a name: HOST:PORT or unix:PATH.
   virtual std::string Target(const std::string& name) const = 0;

@@ -83,7 +83,7 @@ class SessionDriver {
   // run, and releases what it holds.
   static void Release(Host& host, bool keep_files, int probes = kBurstProbes);
   // Probes of that burst where each host has been probed after the last step already. With more than ten hosts there
-  // are fewer, because the hosts wait for one another's.
+  // are fewer, because the probes of the hosts wait for one another.
   int ProbesAtEnd() const;
   // Sends a command, and returns the number that its CommandDone will carry.
   uint64_t SendCommand(Host& host, v1::Command command);

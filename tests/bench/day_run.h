@@ -22,7 +22,7 @@ struct DayLimits {
 };
 
 struct DayHour {
-  // Of the step; the last one may be a part.
+  // Number of the hour in the step; the last hour may be a part of one.
   int64_t hour = 0;
   // Memory of this process: its peak in this hour, and what it has at its end.
   uint64_t peak_bytes = 0;
@@ -41,7 +41,7 @@ struct DayResult {
   v1::Report report;
   std::vector<std::string> differences;
   DayColumns columns;
-  // Of this process before the run: the fleet itself, most of all.
+  // Memory of this process before the run: most of it is the fleet's.
   uint64_t before_bytes = 0;
   std::vector<DayHour> hours;
   // Peak from the last host's end until all outputs were written.

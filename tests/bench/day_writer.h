@@ -29,7 +29,7 @@ class DayWriter {
   // Goes on to the next second.
   void Advance();
 
-  // Of the second that Advance came to.
+  // Number of the second that Advance came to.
   int64_t second() const { return second_; }
   // Its place among DayLoad::usual_seconds(); nothing where it is none of them: then its writes are in writes().
   const std::optional<size_t>& usual() const { return usual_; }
