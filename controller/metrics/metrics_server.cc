@@ -122,11 +122,7 @@ class MetricsConnection : public std::enable_shared_from_this<MetricsConnection>
   }
 
   // What is under way ends with an error.
-  void Close() {
-    error_code ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    stream_.close();
-  }
+  void Close() { stream_.close(); }
 
  private:
   void Answer() {
@@ -259,7 +255,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(const std::
   const auto* const address = reinterpret_cast<const sockaddr*>(&wanted.address);
   if (bind(socket.get(), address, wanted.length) != 0 || listen(socket.get(), kBacklog) != 0) {
     const int why = errno;
-    const absl::Status status = PosixError("listen on", where, why);
+    absl::Status status = PosixError("listen on", where, why);
     if (why != EADDRINUSE) return status;
     return absl::Status(status.code(),
                         absl::StrCat("port ", where.substr(where.rfind(':') + 1),

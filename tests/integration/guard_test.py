@@ -122,6 +122,14 @@ disturb: [{{name: nap, at: 5s, hold: 1s, do: ["true"], undo: ["true"], command_l
         result = self.plimsoll("run", "--dir", self.dir, "--end-by", "half past four", code=2)
         self.assertIn("--end-by (end_by): 'half past four' is not a time of day", result.err)
 
+    def test_an_acceptance_of_which_each_part_alone_would_end_in_time_is_refused(self):
+        for more in (("--out", self.base / "none"), ("--dry-run",)):
+            result = self.plimsoll("accept", "--dir", self.dir, "--parts", "load", "--runs", "3", "--require", "max<1h", "--duration", "1m",
+                                   "--end-by", self.in_seconds(120), *more, code=2)
+            self.assertRegex(result.err, r"--end-by: \d+s and 15s for removing files do not fit in before .*: use a later time, or fewer parts")
+        self.assertFalse((self.base / "none").exists())
+        self.assert_nothing_left()
+
     def test_what_ends_in_time_runs_and_shows_what_was_removed(self):
         result = self.run_plan("--end-by", self.in_seconds(120), "--qm", "2", "--num-files", "3")
         self.assertRegex(result.err, r"the run ends, and its files are removed, by \d\d:\d\d:\d\d \S+ \(.* UTC\)")
