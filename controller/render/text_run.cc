@@ -89,7 +89,7 @@ std::string OutcomeText(const v1::VerdictReport& verdict) {
 
 std::string VerdictText(const v1::VerdictReport& verdict) {
   const std::string cause = PrimaryCause(verdict);
-  const std::string text = absl::StrCat(OutcomeText(verdict), cause.empty() ? "" : ": ", cause);
+  std::string text = absl::StrCat(OutcomeText(verdict), cause.empty() ? "" : ": ", cause);
   if (verdict.remark().empty() || IsSentence(verdict.remark())) return text;
   return absl::StrCat(text, cause.empty() ? ", " : "; ", verdict.remark());
 }

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import harness
 import watching
@@ -205,6 +206,27 @@ class ChangeWindow(harness.PlimsollTest):
         self.assertGreater(len(writes), 0)
         for write in writes:
             self.assertLessEqual(harness.moment_ns(write["utc"]) + int(write["latency_ns"]), end_ns, write)
+
+    def test_a_part_of_an_acceptance_that_no_longer_fits_in_does_not_begin(self):
+        agent = self.agent("node1")
+        out = self.base / "accepted"
+        # 12 s of load, 30 s of search, 15 s for cleaning up, and 8 s for a busy machine to begin.
+        end_by, text, end_ns = self.window(65)
+        accept = self.start_plimsoll("accept", "--hosts", agent.address, "--dir", self.dir, "--parts", "load,limit", "--runs", "1",
+                                     "--require", "max<1h", "--rate", "50", "--arrival", "even", "--duration", "10s", "--warmup", "2s",
+                                     "--budget", "30s", "--search-step", "1s", "--hold", "1s", "--file-size", "1m", "--lease", "5m",
+                                     "--end-by", end_by, "--out", out)
+        accept.await_err(r"part 1 of 2: load")
+        # The acceptance is held up until its search would end a second too late.
+        accept.signal(signal.SIGSTOP)
+        harness.wait_until(lambda: time.time_ns() > end_ns - (15 + 30 - 1) * 1_000_000_000, "the moment")
+        accept.signal(signal.SIGCONT)
+        result = self.finished(accept, None, 3)
+        self.assertRegex(" ".join(result.out.split()),
+                         "Did not run: limit, run 1: --end-by: 30s and 15s for removing files do not fit in before " + re.escape(text))
+        self.assertTrue((out / "load-1" / "report.json").exists())
+        self.assertFalse((out / "limit-1").exists())
+        self.assert_nothing_left()
 
 
 class Protected(watching.WatchingTest):
