@@ -14,7 +14,7 @@ plimsoll.timeCharts = (() => {
     const text = some.every((one) => one.scope.kind === 'qm') ?
         plimsoll.THINNED :
         plimsoll.words.all(plimsoll.THINNED_TOGETHER[some[0].series.kept]);
-    return text.replaceAll('second', step.rowName);
+    return step.rowSeconds > 1 ? text.replaceAll('second', 'minute').replace('timeline.csv', 'minutes.csv') : text;
   };
 
   // The range of a step's time, with its positions as text.
