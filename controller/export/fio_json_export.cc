@@ -514,7 +514,7 @@ class FioJson {
   void PutWriter(const v1::StepReport& step, const v1::ScopeReport& scope, Histogram& all, Histogram& all_syncs,
                  FioReads& all_reads) {
     const Histogram none;
-    const FioReads no_reads{};
+    const FioReads no_reads = FioReads();
     const Histogram& latency = OfScope(latencies_, scope, none);
     const Histogram& syncs = OfScope(syncs_, scope, none);
     const FioReads& reads = OfScope(reads_, scope, no_reads);
