@@ -26,19 +26,6 @@ using Records = std::vector<v1::JournalRecord>;
 
 constexpr int64_t kMinuteNs = 60 * kNsPerSecond;
 
-// The records with steps that fold their frames from the second minute on.
-Records Folded(Records records) {
-  for (v1::JournalRecord& record : records) {
-    if (!record.has_step_begin()) continue;
-    v1::StepFoldRules& rules = *record.mutable_step_begin()->mutable_fold();
-    rules.set_whole_seconds(60);
-    rules.set_settle_seconds(10);
-    rules.set_around_stall_seconds(3);
-    rules.set_most_whole_of_hour(30);
-  }
-  return records;
-}
-
 // Two or three hosts, of which two share a storage, with one or two queue managers each, over some minutes.
 SimRun SomeMinutes(Random& random, bool rated) {
   SimRun run;
@@ -123,7 +110,7 @@ TEST(FoldedMinutesProperty, HaveSumsAndPercentilesOfAllTheirFrames) {
     const bool rated = i % 2 == 1;
     const SimRun run = SomeMinutes(random, rated);
     const Records records = MakeJournal(run);
-    const v1::Report report = Analyze(Folded(records));
+    const v1::Report report = Analyze(WithFold(records));
     const v1::StepReport& step = report.steps(0);
     EXPECT_EQ(step.whole_seconds(), 60U);
     EXPECT_EQ(step.minutes_size(), step.scopes_size());
@@ -140,7 +127,7 @@ TEST(FoldedMinutesProperty, OfAStorageAreThoseOfItsHosts) {
   SCOPED_TRACE(seed);
   Random random(seed);
   for (int i = 0; i < kRuns; ++i) {
-    const v1::Report report = Analyze(Folded(MakeJournal(SomeMinutes(random, false))));
+    const v1::Report report = Analyze(WithFold(MakeJournal(SomeMinutes(random, false))));
     std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> of_hosts;
     std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> of_storages;
     std::map<std::string, uint32_t> storages;
@@ -165,7 +152,7 @@ TEST(FoldedMinutesProperty, OfAStorageAreThoseOfItsHosts) {
 TEST(FoldedMinutes, HaveTheDistributionOfTheCluster) {
   Random random(7);
   const SimRun run = SomeMinutes(random, false);
-  const v1::Report report = Analyze(Folded(MakeJournal(run)));
+  const v1::Report report = Analyze(WithFold(MakeJournal(run)));
   const v1::SecondDistributionsReport& minutes = report.steps(0).minute_distributions();
   const v1::SeriesReport& cluster = *ClusterOf(report.steps(0).minutes());
   ASSERT_GE(minutes.second_size(), 3);
@@ -185,7 +172,7 @@ TEST(FoldedMinutes, AreNotInAStepThatIsNoLongerThanTheWholeSeconds) {
     for (SimWriter& writer : host.steps[0]) writer = Steady(run.duration_ns, 2'000'000, 98'000'000);
   }
   const Records records = MakeJournal(run);
-  EXPECT_TRUE(Analyze(records).SerializeAsString() == Analyze(Folded(records)).SerializeAsString());
+  EXPECT_TRUE(Analyze(records).SerializeAsString() == Analyze(WithFold(records)).SerializeAsString());
 }
 
 // A step that was to be longer, and ended early.
@@ -200,7 +187,7 @@ TEST(FoldedMinutes, AreNotInAStepThatEndedWithinTheWholeSeconds) {
            (record.has_frames() && !record.frames().frames().empty() &&
             record.frames().frames(0).first_interval() * run.interval_ns >= 40 * kNsPerSecond);
   });
-  EXPECT_TRUE(Analyze(records).SerializeAsString() == Analyze(Folded(records)).SerializeAsString());
+  EXPECT_TRUE(Analyze(records).SerializeAsString() == Analyze(WithFold(records)).SerializeAsString());
 }
 
 v1::Report AnalyzeWithin(uint64_t series_rows, const Records& records) {
@@ -221,7 +208,7 @@ TEST(FoldedMinutesProperty, StayWhereSeriesBySecondHaveNoRoom) {
     const v1::Report all = Analyze(records);
     // Every second of the cluster, and all minutes; but not 60 seconds of four hosts and storages.
     const auto rows = static_cast<uint64_t>(run.duration_ns / kNsPerSecond) + 150;
-    const v1::Report report = AnalyzeWithin(rows, Folded(records));
+    const v1::Report report = AnalyzeWithin(rows, WithFold(records));
     const v1::StepReport& step = report.steps(0);
     EXPECT_EQ(step.minutes_size(), step.scopes_size());
     EXPECT_EQ(step.series_size(), 1);
@@ -236,7 +223,7 @@ TEST(FoldedMinutesProperty, StayWhereSeriesBySecondHaveNoRoom) {
 
 TEST(FoldedMinutes, AreAnnounced) {
   Random random(11);
-  const v1::Report report = Analyze(Folded(MakeJournal(SomeMinutes(random, false))));
+  const v1::Report report = Analyze(WithFold(MakeJournal(SomeMinutes(random, false))));
   EXPECT_THAT(report.notes(), Contains(HasSubstr("from second 60 on, percentiles are those of minutes")));
 }
 

@@ -21,21 +21,9 @@ namespace {
 
 using Records = std::vector<v1::JournalRecord>;
 
-// The records with steps that fold their frames from a second on, mostly from the second minute.
-Records WithFold(Records records, int64_t whole_seconds = 60) {
-  for (v1::JournalRecord& record : records) {
-    if (!record.has_step_begin()) continue;
-    v1::StepFoldRules& rules = *record.mutable_step_begin()->mutable_fold();
-    rules.set_whole_seconds(whole_seconds);
-    rules.set_settle_seconds(10);
-    rules.set_around_stall_seconds(3);
-    rules.set_most_whole_of_hour(30);
-  }
-  return records;
-}
-
-// What a journal with such a step holds once its minutes were settled: folded frames in place of those that came, up to
-// the mark number `marks`, from 0; then what is not settled, and the rest. Nothing where there is no such mark.
+// What a journal with a step that folds its frames holds once its minutes were settled: folded frames in place of those
+// that came, up to the mark number `marks`, from 0; then what is not settled, and the rest. Nothing where there is no
+// such mark.
 Records Settled(const Records& records, const SimRun& run, size_t marks) {
   Records out;
   std::vector<std::pair<uint32_t, v1::Frame>> taken;
