@@ -35,29 +35,8 @@ const Struct& FirstStep(const Struct& data) {
   return At(data, "steps").list_value().values(0).struct_value();
 }
 
-// A made-up report with the parts of its writes, whose rows are minutes; the cluster has seconds as well.
-v1::Report WithMinutes() {
-  tests::MadeUp made_up;
-  made_up.seconds = 120;
-  made_up.parts = true;
-  v1::Report report = tests::MakeReport(made_up);
-  v1::StepReport& step = *report.mutable_steps(0);
-  step.set_whole_seconds(3'600);
-  step.mutable_minutes()->Swap(step.mutable_series());
-  *step.mutable_minute_distributions() = step.seconds();
-  step.clear_seconds();
-  for (v1::SeriesReport& series : *step.mutable_minutes()) {
-    if (series.kind() == v1::SCOPE_KIND_CLUSTER) *step.add_series() = series;
-    for (uint32_t& second : *series.mutable_second()) second *= 60;
-  }
-  for (v1::OperationReport& operation : *step.mutable_operations()) {
-    operation.mutable_minutes()->Swap(operation.mutable_series());
-  }
-  return report;
-}
-
 TEST(PageMinutes, AreDrawnInPlaceOfSeconds) {
-  const v1::Report report = WithMinutes();
+  const v1::Report report = tests::MinutesReport();
   const v1::StepReport& step = report.steps(0);
   const Struct data = PageOf(report);
   EXPECT_EQ(At(FirstStep(data), "row_seconds").number_value(), 60);
@@ -86,7 +65,7 @@ TEST(PageMinutes, AreDrawnInPlaceOfSeconds) {
 }
 
 TEST(PageMinutes, AreNotInTheReportBesideTheColumns) {
-  const Struct data = PageOf(WithMinutes());
+  const Struct data = PageOf(tests::MinutesReport());
   const Struct& bare = FirstStep(At(data, "report").struct_value());
   EXPECT_EQ(At(bare, "whole_seconds").number_value(), 3'600);
   for (const char* const left_out : {"minutes", "minute_distributions"}) {
