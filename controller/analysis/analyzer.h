@@ -120,6 +120,8 @@ class Analyzer {
   absl::Status OnMinutesSettled(const v1::MinutesSettled& settled);
   // Prepares the step that begins for folding, where its record says so.
   absl::Status BeginFold(const v1::StepBegin& begin);
+  // Whether series of single writers over that many seconds may fit into a report.
+  bool KeepsWriterSeconds(int64_t whole_seconds) const;
   // Gives all that the fold holds to the report, and what came after it.
   void FinishFold();
   // What live views show of the step that runs; null where none does.

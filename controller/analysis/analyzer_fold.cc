@@ -49,6 +49,11 @@ absl::Status Analyzer::BeginFold(const v1::StepBegin& begin) {
       hosts_with_settled_.insert(host);
     });
     live_step_ = std::make_unique<StepStats>(step_->index(), step_->step(), shape, /*keep_seconds=*/false);
+    // A step without a second to fold has the report of one without a fold.
+    if (shape.duration_ns > rules.whole_seconds * kNsPerSecond) {
+      if (!step_->hosts().empty()) return absl::InvalidArgumentError("its frames were not folded from the begin on");
+      step_->Fold(static_cast<uint32_t>(rules.whole_seconds), KeepsWriterSeconds(rules.whole_seconds), hosts_);
+    }
   }
   for (const auto& [number, facts] : hosts_) {
     if (!step_->IsArmed(number) || facts.lost) continue;
@@ -60,6 +65,12 @@ absl::Status Analyzer::BeginFold(const v1::StepBegin& begin) {
     fold_->Expect(number, qms, step_->HostMeasuredStartNs(number).value_or(0));
   }
   return live_step_->Begin(begin, hosts_);
+}
+
+bool Analyzer::KeepsWriterSeconds(int64_t whole_seconds) const {
+  uint64_t scopes = 1;
+  for (const auto& [number, facts] : hosts_) scopes += 2 + facts.Blocks(step_->step()).size();
+  return scopes * static_cast<uint64_t>(whole_seconds) <= series_rows_;
 }
 
 void Analyzer::OnFramesToFold(const v1::HostFrames& frames) {

@@ -86,6 +86,39 @@ std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& fram
   return WideRange{static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
 }
 
+namespace {
+
+void AddAgedToSeries(const StepShape& shape, bool rated, const v1::Frame& frame, PerTime<SecondSeries>& series) {
+  ForEachAgedSecond(frame, kNsPerSecond / shape.interval_ns, [rated, &series](const AgedSecond& second) {
+    if (second.writes == 0) return;
+    const auto number = static_cast<uint32_t>(second.second);
+    series[TimeKind::kService].AddSums(number,
+                                       {second.writes, second.latency_sum_ns, second.latency_max_ns, second.bytes});
+    if (!rated) return;
+    series[TimeKind::kResponse].AddSums(number,
+                                        {second.writes, second.response_sum_ns, second.response_max_ns, second.bytes});
+  });
+  for (const TimeKind kind : TimeKindsOf(rated)) series[kind].CountFrames(frame.aged().frames());
+}
+
+}  // namespace
+
+void AddToSeries(const StepShape& shape, bool rated, const v1::Frame& frame, PerTime<SecondSeries>& series) {
+  const std::optional<WideRange> seconds = SecondsOf(shape, frame, frame.first_interval());
+  if (!seconds) return;
+  if (frame.has_aged()) return AddAgedToSeries(shape, rated, frame, series);
+  for (const TimeKind kind : TimeKindsOf(rated)) {
+    const WriteSums sums = WriteSumsOf(TimesOf(frame, kind), frame.bytes());
+    if (seconds->first != seconds->last) {
+      series[kind].AddWide(seconds->first, seconds->last, sums);
+    } else if (sums.writes > 0) {
+      series[kind].Add(seconds->first, sums);
+    } else {
+      series[kind].AddSilent();
+    }
+  }
+}
+
 absl::StatusOr<FramePart> WriterStats::PartOf(const v1::Frame& frame) const {
   const int64_t first = frame.first_interval();
   const int64_t count = std::max<int64_t>(frame.interval_count(), 1);
@@ -192,7 +225,7 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
     first_start_ns_ = frame.first_start_ns();
     first_phase_ns_ = frame.first_phase_ns();
   }
-  if (part == FramePart::kMeasured) AddToSeries(frame);
+  if (part == FramePart::kMeasured) AddToSeries(shape_, shape_.rated, frame, series_);
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
     if (part == FramePart::kClosing) closing_[kind].Merge(WriteSumsOf(TimesOf(frame, kind), frame.bytes()));
   }
@@ -202,36 +235,6 @@ absl::Status WriterStats::Add(const v1::Frame& frame, SumGuard& guard) {
   closed_ = part == FramePart::kClosing;
   next_interval_ = frame.first_interval() + (closed_ ? 0 : std::max<int64_t>(frame.interval_count(), 1));
   return absl::OkStatus();
-}
-
-void WriterStats::AddToSeries(const v1::Frame& frame) {
-  const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
-  if (!seconds) return;
-  if (frame.has_aged()) return AddAgedToSeries(frame);
-  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
-    SecondSeries& series = series_[kind];
-    const WriteSums sums = WriteSumsOf(TimesOf(frame, kind), frame.bytes());
-    if (seconds->first != seconds->last) {
-      series.AddWide(seconds->first, seconds->last, sums);
-    } else if (sums.writes > 0) {
-      series.Add(seconds->first, sums);
-    } else {
-      series.AddSilent();
-    }
-  }
-}
-
-void WriterStats::AddAgedToSeries(const v1::Frame& frame) {
-  ForEachAgedSecond(frame, kNsPerSecond / shape_.interval_ns, [this](const AgedSecond& second) {
-    if (second.writes == 0) return;
-    const auto number = static_cast<uint32_t>(second.second);
-    series_[TimeKind::kService].AddSums(number,
-                                        {second.writes, second.latency_sum_ns, second.latency_max_ns, second.bytes});
-    if (!shape_.rated) return;
-    series_[TimeKind::kResponse].AddSums(number,
-                                         {second.writes, second.response_sum_ns, second.response_max_ns, second.bytes});
-  });
-  for (const TimeKind kind : TimeKindsOf(shape_.rated)) series_[kind].CountFrames(frame.aged().frames());
 }
 
 absl::Status WriterStats::SetTotals(const v1::WriterTotals& totals, SumGuard& guard) {

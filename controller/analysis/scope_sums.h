@@ -30,6 +30,9 @@ const v1::Distribution& TimesOf(const v1::Frame& frame, TimeKind kind);
 // 0. Nothing if they reach beyond kMaxSeriesSeconds.
 std::optional<WideRange> SecondsOf(const StepShape& shape, const v1::Frame& frame, int64_t first_interval);
 
+// Adds a frame of the measured part to the series of its times. `rated`: whether the operation has response times.
+void AddToSeries(const StepShape& shape, bool rated, const v1::Frame& frame, PerTime<SecondSeries>& series);
+
 // Sums up one writer's frames of one step. Frames must arrive in order. Not thread-safe.
 class WriterStats {
  public:
@@ -43,6 +46,11 @@ class WriterStats {
   // Forgets most of what is known by second of the seconds below that one.
   void ForgetBelow(uint32_t second) {
     for (const TimeKind kind : TimeKindsOf(shape_.rated)) series_[kind].ForgetBelow(second);
+  }
+
+  // See SecondSeries::AgeBelow.
+  void AgeBelow(uint32_t from, uint32_t second) {
+    for (const TimeKind kind : TimeKindsOf(shape_.rated)) series_[kind].AgeBelow(from, second);
   }
 
   // Records that a message of the agent about this writer was refused.
@@ -96,8 +104,6 @@ class WriterStats {
 
  private:
   absl::Status Check(const v1::Frame& frame) const;
-  void AddToSeries(const v1::Frame& frame);
-  void AddAgedToSeries(const v1::Frame& frame);
 
   StepShape shape_;
   BlockRange blocks_;
@@ -196,6 +202,11 @@ struct ScopeSums {
   uint64_t clock_step_ns = 0;
 
   void Merge(const ScopeSums& other);
+  // Forgets the series, which the scopes above have from elsewhere.
+  void DropSeries() {
+    series = SecondSeries();
+    response_series = SecondSeries();
+  }
 
   // Writes that completed within the measured time.
   uint64_t CompletedWrites() const { return latency.count() - closing.writes; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "common/algorithm.h"
 #include "common/integers.h"
@@ -18,17 +19,112 @@ void WriteSums::Merge(const WriteSums& other) {
 }
 
 void SecondSeries::AddWide(uint32_t first, uint32_t last, const WriteSums& sums) {
-  seconds_[first].Merge(sums);
-  wide_.push_back({first, last});
+  AddSums(first, sums);
   ++frames_;
+  if (!IsAged(first)) {
+    wide_.push_back({first, last});
+  } else if (first / kSecondsPerMinute != last / kSecondsPerMinute) {
+    aged_->wide_minutes.push_back({first / kSecondsPerMinute, last / kSecondsPerMinute});
+  }
 }
 
 void SecondSeries::Merge(const SecondSeries& other) {
-  other.seconds_.ForEach([this](uint32_t second, const WriteSums& sums) {
-    if (sums.writes > 0) seconds_[second].Merge(sums);
+  other.seconds_.ForEach([this, &other](uint32_t second, const WriteSums& sums) {
+    if (sums.writes > 0 && !other.IsAged(second)) seconds_[second].Merge(sums);
   });
   wide_.insert(wide_.end(), other.wide_.begin(), other.wide_.end());
   frames_ += other.frames_;
+  if (!other.aged_) return;
+  const Aged& from = *other.aged_;
+  aged_ = std::make_unique<Aged>();
+  aged_->from = from.from;
+  aged_->below = from.below;
+  from.minutes.ForEach([this](uint32_t minute, const WriteSums& sums) {
+    if (sums.writes > 0) aged_->minutes[minute].Merge(sums);
+  });
+  aged_->wide_minutes = from.wide_minutes;
+  aged_->writes = from.writes;
+  aged_->bytes = from.bytes;
+  aged_->joined_seconds = from.joined_seconds;
+}
+
+namespace {
+
+constexpr SecondExtremes kNoSeconds = {.min = UINT64_MAX, .most_min = UINT64_MAX};
+
+void JoinExtremes(const SecondExtremes& other, SecondExtremes& extremes) {
+  extremes.seconds += other.seconds;
+  extremes.averaged_seconds += other.averaged_seconds;
+  extremes.sum += other.sum;
+  extremes.min = std::min(extremes.min, other.min);
+  extremes.max = std::max(extremes.max, other.max);
+  extremes.most_min = std::min(extremes.most_min, other.most_min);
+}
+
+uint32_t MinuteStart(uint32_t second) {
+  return second / kSecondsPerMinute * kSecondsPerMinute;
+}
+
+}  // namespace
+
+void SecondSeries::AgeBelow(uint32_t from, uint32_t second) {
+  uint32_t begin = aged_ ? aged_->below : from;
+  if (second <= begin) return;
+  uint32_t last_write = 0;
+  seconds_.ForEachFrom(begin, [&last_write](uint32_t number, const WriteSums& sums) {
+    if (sums.writes > 0) last_write = number;
+  });
+  uint32_t end = std::min(second, MinuteStart(last_write));
+  const std::vector<WideRange> ranges = JoinedRanges();
+  // The last range first: what stays for one range's sake may be in the one before it.
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+    if (range->first < end && end <= range->last) end = MinuteStart(range->first);
+  }
+  for (const WideRange& range : ranges) {
+    if (range.first < begin && begin <= range.last) begin = range.last + 1;
+  }
+  if (end <= begin) return;
+
+  if (!aged_) {
+    aged_ = std::make_unique<Aged>();
+    aged_->from = begin;
+    aged_->below = begin;
+    aged_->writes = kNoSeconds;
+    aged_->bytes = kNoSeconds;
+  }
+  JoinExtremes(ExtremesBetween(begin, end, &WriteSums::writes), aged_->writes);
+  JoinExtremes(ExtremesBetween(begin, end, &WriteSums::bytes), aged_->bytes);
+  seconds_.ForEachFrom(begin, [this, end](uint32_t number, const WriteSums& sums) {
+    if (number < end && sums.writes > 0) aged_->minutes[number / kSecondsPerMinute].Merge(sums);
+  });
+  for (const WideRange& range : ranges) {
+    if (range.first < begin || range.first >= end) continue;
+    aged_->joined_seconds += range.last - range.first;
+    if (range.first / kSecondsPerMinute == range.last / kSecondsPerMinute) continue;
+    aged_->wide_minutes.push_back({range.first / kSecondsPerMinute, range.last / kSecondsPerMinute});
+  }
+  std::erase_if(wide_, [begin, end](const WideRange& range) { return range.first >= begin && range.first < end; });
+  seconds_.DropBetween(begin, end);
+  aged_->below = end;
+}
+
+SecondSeries SecondSeries::ByMinute() const {
+  SecondSeries minutes;
+  if (aged_) {
+    aged_->minutes.ForEach([&minutes](uint32_t minute, const WriteSums& sums) {
+      if (sums.writes > 0) minutes.AddSums(minute, sums);
+    });
+    minutes.wide_ = aged_->wide_minutes;
+  }
+  seconds_.ForEach([this, &minutes](uint32_t second, const WriteSums& sums) {
+    if (sums.writes > 0 && !IsAged(second)) minutes.AddSums(second / kSecondsPerMinute, sums);
+  });
+  for (const WideRange& range : JoinedRanges()) {
+    const WideRange of_minutes{range.first / kSecondsPerMinute, range.last / kSecondsPerMinute};
+    if (of_minutes.first != of_minutes.last) minutes.wide_.push_back(of_minutes);
+  }
+  minutes.frames_ = frames_;
+  return minutes;
 }
 
 uint64_t SecondSeries::RowCount(uint32_t seconds) const {
@@ -36,7 +132,7 @@ uint64_t SecondSeries::RowCount(uint32_t seconds) const {
   for (const WideRange& range : JoinedRanges()) {
     if (range.first < seconds) rows -= std::min(range.last, seconds - 1) - range.first;
   }
-  return rows;
+  return aged_ ? rows - std::min(rows, aged_->joined_seconds) : rows;
 }
 
 uint32_t SecondSeries::EndSecond() const {
@@ -64,35 +160,49 @@ std::vector<WideRange> SecondSeries::JoinedRanges() const {
 
 SecondExtremes SecondSeries::Extremes(uint32_t whole_seconds, uint64_t WriteSums::* figure) const {
   SecondExtremes extremes;
-  extremes.seconds = whole_seconds;
   if (whole_seconds == 0) return extremes;
-  const std::vector<WideRange> ranges = JoinedRanges();
+  extremes = kNoSeconds;
+  if (aged_) {
+    JoinExtremes(ExtremesBetween(0, std::min(whole_seconds, aged_->from), figure), extremes);
+    JoinExtremes(figure == &WriteSums::bytes ? aged_->bytes : aged_->writes, extremes);
+    JoinExtremes(ExtremesBetween(aged_->below, whole_seconds, figure), extremes);
+  } else {
+    JoinExtremes(ExtremesBetween(0, whole_seconds, figure), extremes);
+  }
+  extremes.seconds = whole_seconds;
+  return extremes;
+}
+
+SecondExtremes SecondSeries::ExtremesBetween(uint32_t first, uint32_t end, uint64_t WriteSums::* figure) const {
+  SecondExtremes extremes = kNoSeconds;
+  if (end <= first) return extremes;
+  extremes.seconds = end - first;
+  std::vector<WideRange> ranges = JoinedRanges();
+  std::erase_if(ranges, [first](const WideRange& range) { return range.first < first; });
   std::vector<uint64_t> range_sums(ranges.size());
   uint64_t seen = 0;
-  extremes.min = UINT64_MAX;
-  extremes.most_min = UINT64_MAX;
   const auto take = [&extremes](uint64_t value) {
     extremes.min = std::min(extremes.min, value);
     extremes.max = std::max(extremes.max, value);
     extremes.most_min = std::min(extremes.most_min, value);
   };
   size_t next = 0;
-  seconds_.ForEach([&](uint32_t second, const WriteSums& sums) {
+  seconds_.ForEachFrom(first, [&](uint32_t second, const WriteSums& sums) {
     while (next < ranges.size() && ranges[next].last < second) ++next;
     if (next < ranges.size() && ranges[next].first <= second) {
       range_sums[next] += sums.*figure;
       return;
     }
-    if (second >= whole_seconds) return;
+    if (second >= end) return;
     ++seen;
     extremes.sum += sums.*figure;
     take(sums.*figure);
   });
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges[i].first >= whole_seconds) break;
+    if (ranges[i].first >= end) break;
     // A range that reaches beyond the last whole second is shared out evenly; nothing better is known.
     const uint64_t length = ranges[i].last - ranges[i].first + 1;
-    const uint32_t inside = std::min(ranges[i].last, whole_seconds - 1) - ranges[i].first + 1;
+    const uint32_t inside = std::min(ranges[i].last, end - 1) - ranges[i].first + 1;
     extremes.sum += range_sums[i] / length * inside + range_sums[i] % length * inside / length;
     extremes.averaged_seconds += inside;
     const uint64_t most_of_worst = std::min(extremes.most_min, range_sums[i] / inside);
@@ -100,7 +210,7 @@ SecondExtremes SecondSeries::Extremes(uint32_t whole_seconds, uint64_t WriteSums
     extremes.most_min = most_of_worst;
     seen += inside;
   }
-  if (seen < whole_seconds) take(0);
+  if (seen < end - first) take(0);
   return extremes;
 }
 
@@ -171,9 +281,9 @@ void SecondDistributions::Add(uint32_t second, const Histogram& latency) {
   });
 }
 
-void SecondDistributions::Append(uint32_t second, v1::SecondDistributionsReport& report) const {
+void SecondDistributions::Append(uint32_t second, v1::SecondDistributionsReport& report, uint32_t length) const {
   const Row row = rows_.Get(second);
-  report.add_second(second);
+  report.add_second(second * length);
   report.add_buckets(row.buckets);
   for (uint64_t i = row.begin; i < row.begin + row.buckets; ++i) {
     report.add_bucket(bucket_[i]);
@@ -256,13 +366,31 @@ void MergedPercentiles::CloseOldest() {
 void HostPercentiles::Add(uint32_t qm, uint32_t second, const v1::Distribution& latency) {
   if (latency.count() == 0) return;
   if (host_.closed(second)) return Spoil(qm, second);
-  open_[second].push_back({qm, latency});
+  std::vector<Part>& parts = open_[second];
+  parts.push_back({qm, latency});
+  if (parts.size() > most_parts_) AddUpParts(second, parts);
   while (open_.size() > kOpenSeconds) CloseOldest();
 }
 
+void HostPercentiles::AddUpParts(uint32_t second, std::vector<Part>& parts) {
+  StableSort(parts, [](const Part& a, const Part& b) { return a.qm < b.qm; });
+  std::vector<Part> sums;
+  Histogram& one = *sinks_.qm_scratch;
+  for (auto first = parts.cbegin(); first != parts.cend();) {
+    const uint32_t qm = first->qm;
+    const auto last = std::find_if(first, parts.cend(), [qm](const Part& part) { return part.qm != qm; });
+    if (!AddUp(first, last, one)) Spoil(qm, second);
+    sums.push_back({qm, one.ToProto()});
+    first = last;
+  }
+  parts = std::move(sums);
+}
+
 void HostPercentiles::Spoil(uint32_t qm, uint32_t second) {
-  if (qm >= 1 && qm <= qms_.size()) qms_[qm - 1].Spoil(second);
-  host_.Spoil(second);
+  if (second < keep_below_) {
+    if (qm >= 1 && qm <= qms_.size()) qms_[qm - 1].Spoil(second);
+    host_.Spoil(second);
+  }
   if (sinks_.storage != nullptr) sinks_.storage->Spoil(second);
   if (sinks_.cluster != nullptr) sinks_.cluster->Spoil(second);
 }
@@ -283,6 +411,7 @@ void HostPercentiles::CloseOldest() {
   const auto oldest = open_.begin();
   const uint32_t second = oldest->first;
   std::vector<Part>& parts = oldest->second;
+  const bool kept = second < keep_below_;
   Histogram& all = *sinks_.host_scratch;
   if (qms_.empty()) {
     if (!AddUp(parts.cbegin(), parts.cend(), all)) Spoil(1, second);
@@ -294,12 +423,12 @@ void HostPercentiles::CloseOldest() {
       const auto last = std::find_if(first, parts.cend(), [qm](const Part& part) { return part.qm != qm; });
       Histogram& one = *sinks_.qm_scratch;
       if (!AddUp(first, last, one)) Spoil(qm, second);
-      if (qm >= 1 && qm <= qms_.size()) qms_[qm - 1].Close(second, one);
+      if (kept && qm >= 1 && qm <= qms_.size()) qms_[qm - 1].Close(second, one);
       all.Merge(one);
       first = last;
     }
   }
-  host_.Close(second, all);
+  if (kept) host_.Close(second, all);
   if (sinks_.storage != nullptr) sinks_.storage->Add(second, all);
   if (sinks_.cluster != nullptr) sinks_.cluster->Add(second, all);
   open_.erase(oldest);

@@ -45,9 +45,25 @@ class BySecond {
       for (uint32_t i = 0; i < kChunk; ++i) visit(number * kChunk + i, (*chunk)[i]);
     }
   }
+  // Calls visit(second, value) for every second from `first` on that may hold something, in order.
+  template <typename Visit>
+  void ForEachFrom(uint32_t first, Visit visit) const {
+    for (auto chunk = Find(chunks_.begin(), chunks_.end(), first / kChunk); chunk != chunks_.end(); ++chunk) {
+      for (uint32_t i = 0; i < kChunk; ++i) {
+        const uint32_t second = chunk->first * kChunk + i;
+        if (second >= first) visit(second, (*chunk->second)[i]);
+      }
+    }
+  }
   // Forgets most of the seconds below that one.
   void DropBelow(uint32_t second) {
     chunks_.erase(chunks_.begin(), Find(chunks_.begin(), chunks_.end(), second / kChunk));
+  }
+  // Forgets most of the seconds from `first` on and below `end`; `first` <= `end`.
+  void DropBetween(uint32_t first, uint32_t end) {
+    const auto begin = Find(chunks_.begin(), chunks_.end(), (first + kChunk - 1) / kChunk);
+    const auto last = Find(chunks_.begin(), chunks_.end(), end / kChunk);
+    if (begin < last) chunks_.erase(begin, last);
   }
 
  private:
@@ -127,7 +143,10 @@ struct SeriesRow {
   WriteSums sums;
 };
 
-// Per-second sums of a writer, or of any number of them merged. Not thread-safe.
+inline constexpr uint32_t kSecondsPerMinute = 60;
+
+// Per-second sums of a writer, or of any number of them merged. Seconds that are long over can be aged: then only their
+// minutes and extremes are kept. Not thread-safe.
 class SecondSeries {
  public:
   void Add(uint32_t second, const WriteSums& sums) {
@@ -135,11 +154,25 @@ class SecondSeries {
     CountFrames(1);
   }
   // The sums of one second, of frames that CountFrames counts.
-  void AddSums(uint32_t second, const WriteSums& sums) { seconds_[second].Merge(sums); }
+  void AddSums(uint32_t second, const WriteSums& sums) {
+    if (IsAged(second)) {
+      aged_->minutes[second / kSecondsPerMinute].Merge(sums);
+    } else {
+      seconds_[second].Merge(sums);
+    }
+  }
   void CountFrames(uint64_t frames) { frames_ += frames; }
   // What cannot be split into seconds. `first` < `last`.
   void AddWide(uint32_t first, uint32_t last, const WriteSums& sums);
+  // A series that has aged seconds is merged into an empty one only: extremes of sums do not follow from extremes.
   void Merge(const SecondSeries& other);
+
+  // Ages seconds from `from` on, the same in all calls, and below `second`; both are multiples of 60. Nothing more
+  // comes for these seconds, or Extremes does not count it. What is not over stays: the second of the last write with
+  // its minute, all that follow, and those of wide ranges that reach beyond the seconds to age.
+  void AgeBelow(uint32_t from, uint32_t second);
+  // The series by minute: its "seconds" are minutes. A wide range that reaches into another minute is one of minutes.
+  SecondSeries ByMinute() const;
 
   // Forgets most of what is below that second.
   void ForgetBelow(uint32_t second) {
@@ -147,7 +180,7 @@ class SecondSeries {
     std::erase_if(wide_, [second](const WideRange& range) { return range.last < second; });
   }
 
-  // What completed in that second; what cannot be split into seconds counts in its first one.
+  // What completed in that second, which is not aged; what cannot be split into seconds counts in its first one.
   WriteSums At(uint32_t second) const { return seconds_.Get(second); }
   // How many frames it was made of, with writes or without.
   uint64_t frames() const { return frames_; }
@@ -157,17 +190,36 @@ class SecondSeries {
   uint64_t RowCount(uint32_t seconds) const;
   // The second after the last one with a write.
   uint32_t EndSecond() const;
-  // Over seconds 0 ... whole_seconds - 1: of the writes, or with &WriteSums::bytes of their bytes.
+  // Over seconds 0 ... whole_seconds - 1: of the writes, or with &WriteSums::bytes of their bytes. The second of the
+  // last write is not aged, so that `whole_seconds` is not below aged seconds.
   SecondExtremes Extremes(uint32_t whole_seconds, uint64_t WriteSums::* figure = &WriteSums::writes) const;
-  // Rows for seconds 0 ... seconds - 1, zeros included; where wide ranges overlap, they are one row.
+  // Rows for seconds 0 ... seconds - 1, which are not aged, zeros included; where wide ranges overlap, they are one
+  // row.
   void ForEachRow(uint32_t seconds, const std::function<void(const SeriesRow&)>& visit) const;
 
  private:
-  // Sorted, and joined where they overlap.
+  // Seconds [from, below): their sums by minute, and over seconds the extremes of the writes and of the bytes.
+  struct Aged {
+    uint32_t from = 0;
+    uint32_t below = 0;
+    BySecond<WriteSums> minutes;
+    std::vector<WideRange> wide_minutes;
+    SecondExtremes writes;
+    SecondExtremes bytes;
+    // By how many the rows of these seconds are fewer than the seconds.
+    uint64_t joined_seconds = 0;
+  };
+
+  bool IsAged(uint32_t second) const { return aged_ && second >= aged_->from && second < aged_->below; }
+  // Sorted, and joined where they overlap; those of aged seconds are not among them.
   std::vector<WideRange> JoinedRanges() const;
+  // Over seconds [first, end), of which none is aged.
+  SecondExtremes ExtremesBetween(uint32_t first, uint32_t end, uint64_t WriteSums::* figure) const;
 
   BySecond<WriteSums> seconds_;  // a wide range's sums are at its first second
   std::vector<WideRange> wide_;
+  // Null: no second is aged.
+  std::unique_ptr<Aged> aged_;
   uint64_t frames_ = 0;
 };
 
@@ -189,8 +241,9 @@ class SecondDistributions {
  public:
   // Once for each second, in any order.
   void Add(uint32_t second, const Histogram& latency);
-  // Appends the second's row; one without buckets where nothing was added.
-  void Append(uint32_t second, v1::SecondDistributionsReport& report) const;
+  // Appends the second's row; one without buckets where nothing was added. `length`: of what is a second here, in
+  // seconds.
+  void Append(uint32_t second, v1::SecondDistributionsReport& report, uint32_t length = 1) const;
 
  private:
   struct Row {
@@ -328,6 +381,12 @@ class HostPercentiles {
 
   HostPercentiles(uint32_t qms, const PercentileSinks& sinks) : sinks_(sinks), qms_(qms > 1 ? qms : 0) {}
 
+  // Of seconds from that one on, percentiles are only handed on, and not kept.
+  void KeepBelow(uint32_t second) { keep_below_ = second; }
+  // Adds the latencies of an open second up whenever a writer has about so many parts in it: for what is added to for
+  // long.
+  void AddUpEvery(size_t parts) { most_parts_ = parts * std::max<size_t>(qms_.size(), 1); }
+
   // Adds latencies of writer `qm`, from 1.
   void Add(uint32_t qm, uint32_t second, const v1::Distribution& latency);
   // Writes of that writer are not known by second.
@@ -350,6 +409,8 @@ class HostPercentiles {
     v1::Distribution latency;
   };
   void CloseOldest();
+  // Makes each writer's parts of that second a single one.
+  void AddUpParts(uint32_t second, std::vector<Part>& parts);
   // Adds up [first, last) in `sum`; false where something could not be added.
   static bool AddUp(std::vector<Part>::const_iterator first, std::vector<Part>::const_iterator last, Histogram& sum);
 
@@ -358,6 +419,8 @@ class HostPercentiles {
   SecondTable host_;
   // Empty where there is one writer: it is the host.
   std::vector<SecondTable> qms_;
+  uint32_t keep_below_ = UINT32_MAX;
+  size_t most_parts_ = SIZE_MAX;
 };
 
 // Adds up what hosts hand on, and closes a second when all hosts that still run have passed it. A storage is added up

@@ -102,12 +102,7 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
     if (scope.kind != v1::SCOPE_KIND_STORAGE || storages_.size() > 1) {
       AddDistribution(name, sums.latency, run_.operation_buckets_left, *operation.mutable_distributions());
     }
-    // A row has at least one frame, as that of a write has.
-    const uint64_t rows = sums.series.RowCount(RowsFor(sums)) + 1;
-    if (HasSeries(scope.kind) && rows <= sums.series.frames() + 1 && rows <= run_.operation_rows_left) {
-      run_.operation_rows_left -= rows;
-      AddSeriesOf(TimeKind::kService, name, sums, scope, *operation.mutable_series());
-    }
+    AddOperationSeries(name, sums, scope, operation);
   }
   v1::OperationScopeReport& report = *operation.add_scopes();
   report.set_kind(name.kind);
@@ -138,20 +133,6 @@ void StepReporter::AddOperationScope(const Named& name, const ScopeSums& sums, c
   Histogram both;
   run_.judge.Observe(report_.number(), stats_.shape().block_size_bytes,
                      {judged, sums, FeltLatency(sums, both), {}, !report_.cut_short().empty(), operation.name()});
-}
-
-const SecondTable* StepReporter::PercentilesOf(const StepScope& scope, TimeKind kind) const {
-  if (scope.operation != kMainOperation) return nullptr;
-  switch (scope.kind) {
-    case v1::SCOPE_KIND_QM:
-      return &scope.part->percentiles(kind).qm(scope.qm);
-    case v1::SCOPE_KIND_HOST:
-      return &scope.part->percentiles(kind).host();
-    case v1::SCOPE_KIND_STORAGE:
-      return StoragePercentiles(scope.storage, kind);
-    default:
-      return &stats_.percentiles(kind).cluster();
-  }
 }
 
 v1::StepReport StepReporter::Make() {
@@ -394,127 +375,6 @@ void StepReporter::CheckClocks() {
   if (!wrong.empty()) run_.judge.Distrust(report_.number(), absl::StrJoin(wrong, "; "));
 }
 
-uint32_t StepReporter::RowsFor(const ScopeSums& sums) const {
-  const int64_t seconds = (sums.measured_ns + kNsPerSecond - 1) / kNsPerSecond;
-  return std::max(static_cast<uint32_t>(std::min(seconds, kMaxSeriesSeconds)), sums.series.EndSecond());
-}
-
-void StepReporter::PlanSeries() {
-  const int64_t length_ns = stats_.CoveredNs();
-  const auto seconds =
-      static_cast<uint64_t>(std::min((length_ns + kNsPerSecond - 1) / kNsPerSecond, kMaxSeriesSeconds) + 1);
-  uint64_t qms = 0;
-  for (const auto& [number, part] : stats_.hosts()) {
-    for (const auto& writer : part.writers()) qms += writer ? 1U : 0U;
-  }
-  const uint64_t hosts = run_.hosts.size();
-  const uint64_t cluster_rows = seconds;
-  const uint64_t host_rows = 2 * hosts * seconds;  // as many storages as hosts, at most
-  const uint64_t qm_rows = qms * seconds;
-  const uint64_t left = run_.series_rows_left;
-  series_of_cluster_ = cluster_rows <= left;
-  series_of_hosts_ = cluster_rows + host_rows <= left;
-  series_of_qms_ = cluster_rows + host_rows + qm_rows <= left;
-  if (!series_of_qms_) {
-    const char* missing = !series_of_cluster_ ? "" : !series_of_hosts_ ? " of single hosts and QMs" : " of single QMs";
-    run_.notes.Add("series",
-                   absl::StrCat(StepName(), ": the per-second series", missing,
-                                " are left out: they would have more than ", FormatCount(run_.series_rows), " rows."));
-  }
-  run_.series_rows_left -=
-      (series_of_cluster_ ? cluster_rows : 0) + (series_of_hosts_ ? host_rows : 0) + (series_of_qms_ ? qm_rows : 0);
-  if (length_ns / kNsPerSecond > kMaxSeriesSeconds) {
-    run_.notes.Add("series-end", absl::StrCat(StepName(), ": the per-second series end after ",
-                                              FormatCount(static_cast<uint64_t>(kMaxSeriesSeconds)),
-                                              " s; all other figures cover the whole step."));
-  }
-}
-
-bool StepReporter::AccountsForRows(const Named& name, const ScopeSums& sums) const {
-  const uint64_t rows = sums.series.RowCount(RowsFor(sums));
-  const uint64_t unreported = rows - std::min(rows, sums.series.frames());
-  if (unreported <= run_.unreported_rows_left) {
-    run_.unreported_rows_left -= unreported;
-    return true;
-  }
-  const std::string place = FormatPlace(0, name.host, name.qm, 0, name.queue_manager);
-  const std::string who = place.empty() ? "" : absl::StrCat(place, ", ");
-  run_.notes.Add("unreported", absl::StrCat(who, StepName(), ": the per-second series is left out: no frame covers ",
-                                            FormatCount(unreported), " of its ", FormatCount(rows), " seconds."));
-  return false;
-}
-
-void StepReporter::AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope) {
-  const bool cluster = name.kind == v1::SCOPE_KIND_CLUSTER;
-  if (!HasSeries(name.kind) || !(cluster ? cluster_rows_reported_ : AccountsForRows(name, sums))) return;
-  AddSeriesOf(TimeKind::kService, name, sums, scope, *report_.mutable_series());
-  if (stats_.shape().rated) {
-    AddSeriesOf(TimeKind::kResponse, name, sums, scope, *report_.mutable_response()->mutable_series());
-  }
-}
-
-void StepReporter::AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
-                               google::protobuf::RepeatedPtrField<v1::SeriesReport>& all) {
-  const bool response = kind == TimeKind::kResponse;
-  const SecondTable* const percentiles = PercentilesOf(scope, kind);
-  v1::SeriesReport& series = *all.Add();
-  series.set_kind(name.kind);
-  series.set_host(name.host);
-  series.set_qm(name.qm);
-  series.set_storage(name.storage);
-  uint64_t coalesced_seconds = 0;
-  bool sums_known = true;
-  const auto add = [&](uint32_t second, const WriteSums& row, const SecondQuantiles& quantiles) {
-    series.add_second(second);
-    series.add_writes(row.writes);
-    series.add_bytes(row.bytes);
-    series.add_latency_sum_ns(row.latency_sum_ns);
-    sums_known = sums_known && row.latency_sum_ns <= static_cast<uint64_t>(INT64_MAX);
-    series.add_latency_max_ns(row.latency_max_ns);
-    series.add_p50_ns(quantiles.p50_ns);
-    series.add_p99_ns(quantiles.p99_ns);
-    series.add_p99_9_ns(quantiles.p99_9_ns);
-  };
-  const auto mark = [&](int64_t length_ns) -> v1::IrregularRow& {
-    v1::IrregularRow& irregular = *series.add_irregular();
-    irregular.set_row(static_cast<uint32_t>(series.second_size() - 1));
-    irregular.set_length_ns(length_ns);
-    return irregular;
-  };
-
-  const uint32_t rows = RowsFor(sums);
-  (response ? sums.response_series : sums.series).ForEachRow(rows, [&](const SeriesRow& row) {
-    const bool wide = row.first != row.last;
-    SecondQuantiles quantiles;
-    if (!wide && percentiles != nullptr) quantiles = percentiles->Get(row.first, row.sums.latency_max_ns);
-    add(row.first, row.sums, quantiles);
-    const int64_t end_ns = std::min((int64_t{row.last} + 1) * kNsPerSecond, sums.measured_ns);
-    const int64_t length_ns = std::max<int64_t>(end_ns - int64_t{row.first} * kNsPerSecond, 0);
-    if (wide || length_ns != kNsPerSecond) mark(length_ns).set_coalesced(wide);
-    if (wide) coalesced_seconds += row.last - row.first + 1;
-  });
-  if (sums.closing.writes > 0) {
-    add(rows, response ? sums.response_closing : sums.closing, SecondQuantiles{});
-    mark(sums.closing_length_ns).set_closing(true);
-  }
-  if (!sums_known) series.clear_latency_sum_ns();
-  if (coalesced_seconds > 0 && name.kind == v1::SCOPE_KIND_HOST && !response) {
-    run_.notes.Add("coalesced",
-                   absl::StrCat(name.host, ", ", StepName(), ": the results came slower than the writers wrote; of ",
-                                FormatCount(coalesced_seconds), " seconds only the averages are known."));
-  }
-}
-
-const SecondTable* StepReporter::StoragePercentiles(uint32_t storage, TimeKind kind) const {
-  std::set<uint32_t> members;
-  for (const auto& [number, facts] : run_.hosts) {
-    if (facts.storage == storage && stats_.hosts().contains(number)) members.insert(number);
-  }
-  if (members.size() == 1) return &stats_.hosts().at(*members.begin()).percentiles(kind).host();
-  if (members.size() == stats_.hosts().size()) return &stats_.percentiles(kind).cluster();
-  return stats_.percentiles(kind).Storage(members);
-}
-
 void StepReporter::AddDistributions(const Named& name, const ScopeSums& sums) {
   uint64_t& left = run_.distribution_buckets_left;
   AddDistribution(name, sums.latency, left, *report_.mutable_distributions());
@@ -543,30 +403,6 @@ void StepReporter::AddDistribution(const Named& name, const Histogram& latency, 
   distribution.set_host(name.host);
   distribution.set_storage(name.storage);
   *distributions.Add() = std::move(distribution);
-}
-
-void StepReporter::AddSeconds(const ScopeSums& cluster) {
-  const bool too_long = stats_.shape().one_pass && cluster.measured_ns > kMaxDistributionSeconds * kNsPerSecond;
-  if (!stats_.percentiles().keeps_seconds() || too_long) {
-    run_.notes.Add("seconds", absl::StrCat(StepName(),
-                                           ": how the latencies of each second are distributed is left out: "
-                                           "a step is longer than ",
-                                           FormatCount(static_cast<uint64_t>(kMaxDistributionSeconds)),
-                                           " s, or all steps together than ",
-                                           FormatCount(static_cast<uint64_t>(kDistributionSeconds)), " s."));
-    return;
-  }
-  if (!series_of_cluster_ || !cluster_rows_reported_) return;
-  for (const TimeKind kind : TimeKindsOf(stats_.shape().rated)) {
-    const StepPercentiles& of_kind = stats_.percentiles(kind);
-    const SecondTable& table = of_kind.cluster();
-    cluster.series.ForEachRow(RowsFor(cluster), [&](const SeriesRow& row) {
-      const bool known = table.closed(row.first) || row.sums.writes == 0;
-      if (row.first != row.last || !known || table.spoilt(row.first)) return;
-      of_kind.seconds().Append(row.first, kind == TimeKind::kService ? *report_.mutable_seconds()
-                                                                     : *report_.mutable_response()->mutable_seconds());
-    });
-  }
 }
 
 void StepReporter::AddFairness() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -87,25 +88,52 @@ class StepReporter : private ScopeVisitor {
   std::string WhyEarly(const HostFacts& facts, const HostStep& part) const;
   void AddScope(const Named& name, const ScopeSums& sums, const StepScope& scope);
   void AddSeries(const Named& name, const ScopeSums& sums, const StepScope& scope);
-  // Adds the series of one time of the writes to those of the report.
-  void AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope,
-                   google::protobuf::RepeatedPtrField<v1::SeriesReport>& all);
-  // Percentiles of the scope's seconds; null where they are not known.
+  // Adds the scope's series of an operation other than the write.
+  void AddOperationSeries(const Named& name, const ScopeSums& sums, const StepScope& scope,
+                          v1::OperationReport& operation);
+  using AllSeries = google::protobuf::RepeatedPtrField<v1::SeriesReport>;
+  // Adds the series by second of one time of the scope's operation to `all`; and that by minute.
+  void AddSeriesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope, AllSeries& all);
+  void AddMinutesOf(TimeKind kind, const Named& name, const ScopeSums& sums, const StepScope& scope, AllSeries& all);
+  // Notes how many seconds of a host are known by their averages only.
+  void NoteCoalesced(TimeKind kind, const Named& name, const ScopeSums& sums);
+  struct SeriesSpan {
+    // Length of a row.
+    int64_t row_ns = 0;
+    uint32_t rows = 0;
+    // The second after the last one of the scope. What was in flight at the end has a row where the rows reach so far.
+    uint32_t end_second = 0;
+  };
+  // `percentiles`: of each row; null where they are not known.
+  void AddRows(TimeKind kind, const SeriesSpan& span, const SecondSeries& rows, const SecondTable* percentiles,
+               const Named& name, const ScopeSums& sums, AllSeries& all);
+  // Percentiles of the scope's seconds, and of its minutes; null where they are not known.
   const SecondTable* PercentilesOf(const StepScope& scope, TimeKind kind) const;
+  const SecondTable* MinutePercentilesOf(const StepScope& scope, TimeKind kind) const;
   // Percentiles over the storage's hosts that took part; null where they are not known.
-  const SecondTable* StoragePercentiles(uint32_t storage, TimeKind kind) const;
-  // Whether scopes of that kind have series.
+  const SecondTable* StoragePercentiles(uint32_t storage, const StepPercentiles& all,
+                                        const std::function<const SecondTable*(const HostStep& part)>& of_host) const;
+  // Whether scopes of that kind have series by second, and in a step with a fold, by minute.
   bool HasSeries(v1::ScopeKind kind) const {
     return kind == v1::SCOPE_KIND_CLUSTER ? series_of_cluster_
            : kind == v1::SCOPE_KIND_QM    ? series_of_qms_
                                           : series_of_hosts_;
   }
+  bool HasMinutes(v1::ScopeKind kind) const {
+    return kind == v1::SCOPE_KIND_CLUSTER ? series_of_cluster_
+           : kind == v1::SCOPE_KIND_QM    ? minutes_of_qms_
+                                          : minutes_of_hosts_;
+  }
   void AddDistributions(const Named& name, const ScopeSums& sums);
   // `buckets_left`: how many buckets there is room for.
   void AddDistribution(const Named& name, const Histogram& latency, uint64_t& buckets_left,
                        google::protobuf::RepeatedPtrField<v1::DistributionReport>& distributions);
-  // The distribution of each second of the cluster.
+  // The distribution of each second of the cluster, or of each minute of a step that is folded.
   void AddSeconds(const ScopeSums& cluster);
+  void AddMinuteDistributions(const ScopeSums& cluster);
+  // Appends those of the rows of `series`, each of which lasts `row_seconds`.
+  static void AppendDistributions(const StepPercentiles& percentiles, const SecondSeries& series, uint32_t rows,
+                                  uint32_t row_seconds, v1::SecondDistributionsReport& report);
   void AddFairness();
   RetransmitFigures RetransmitsOf(uint32_t host, const RetransmitBounds& bounds) const;
   // What the step did in place of what the plan says.
@@ -127,10 +155,14 @@ class StepReporter : private ScopeVisitor {
   // Clocks that ran at the wrong speed make every criterion of the step undecided.
   void CheckClocks();
   void PlanSeries();
+  // `seconds`: of the step. `scopes`: hosts and storages.
+  void PlanFoldedSeries(uint64_t seconds, uint64_t scopes, uint64_t qms);
   // Whether frames, and else what is left of kUnreportedRows, account for the rows of the scope's series; notes it
   // where they do not.
   bool AccountsForRows(const Named& name, const ScopeSums& sums) const;
+  // Seconds of the scope, begun ones included; and rows of its series by second, which a fold may end earlier.
   uint32_t RowsFor(const ScopeSums& sums) const;
+  uint32_t SecondRowsFor(const StepScope& scope, const ScopeSums& sums) const;
   std::string StepName() const;
   // What the step's main figures are about, with a space before it: " writes" or " reads".
   std::string MainText() const { return " " + MainOperations(stats_.step()); }
@@ -142,6 +174,10 @@ class StepReporter : private ScopeVisitor {
   bool series_of_qms_ = true;
   bool series_of_hosts_ = true;
   bool series_of_cluster_ = true;
+  // The step has frames beyond the seconds that its fold leaves whole; and which scopes have series by minute then.
+  bool folded_ = false;
+  bool minutes_of_qms_ = false;
+  bool minutes_of_hosts_ = false;
   bool cluster_rows_reported_ = true;
   // The seconds of the cluster's reads, where it writes as well.
   SecondSeries reads_series_;

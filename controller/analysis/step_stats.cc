@@ -16,11 +16,10 @@ WriterStats* HostStep::Writer(uint32_t qm, uint32_t operation) {
   if (operation >= writers_.size() || qm == 0 || qm > blocks_.size() || !Writes(qm)) return nullptr;
   std::unique_ptr<WriterStats>& writer = writers_[operation][qm - 1];
   if (!writer) {
-    // The part of a write has neither bytes nor a schedule of its own.
-    const bool whole = operation == kMainOperation || operation == read_ || operation >= first_call_;
     StepShape own = shape_;
-    own.rated = own.rated && whole;
-    writer = std::make_unique<WriterStats>(own, whole ? *blocks_[qm - 1] : BlockRange());
+    own.rated = IsRated(operation);
+    // The part of a write has no bytes of its own.
+    writer = std::make_unique<WriterStats>(own, IsWhole(operation) ? *blocks_[qm - 1] : BlockRange());
   }
   return writer.get();
 }
@@ -55,13 +54,20 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
   if (done_) return absl::InvalidArgumentError("a frame after the step's end");
   WriterStats* writer = Writer(frame.qm(), frame.operation());
   if (writer == nullptr) return NoWriter(frame.qm(), frame.operation());
-  if (frame.operation() != kMainOperation) return writer->Add(frame, guard);
+  if (frame.operation() != kMainOperation) {
+    PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
+    if (folded_ && writer->PartOf(frame).value_or(FramePart::kWarmup) == FramePart::kMeasured) {
+      folded_->Add(frame, IsRated(frame.operation()));
+    }
+    return absl::OkStatus();
+  }
   PLIMSOLL_RETURN_IF_ERROR(stalls_.Check(frame));
   PLIMSOLL_RETURN_IF_ERROR(writer->Add(frame, guard));
   // The median is only looked up where it is needed.
   stalls_.Take(frame, frame.stalls().empty() ? 0 : usual_ns(frame.qm()), writer->latency().count());
   PLIMSOLL_ASSIGN_OR_RETURN(const FramePart part, writer->PartOf(frame));
   if (part == FramePart::kWarmup) AddWarmup(frame);
+  if (folded_ && part == FramePart::kMeasured) folded_->Add(frame, shape_.rated);
   if (part != FramePart::kMeasured || frame.latency().count() == 0) return absl::OkStatus();
   const std::optional<WideRange> seconds = SecondsOf(shape_, frame, frame.first_interval());
   if (!seconds) return absl::OkStatus();
@@ -78,6 +84,27 @@ absl::Status HostStep::AddFrame(const v1::Frame& frame, SumGuard& guard) {
     }
   }
   return absl::OkStatus();
+}
+
+void HostStep::Fold(std::unique_ptr<FoldedHost> folded) {
+  folded_ = std::move(folded);
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) percentiles_[kind].KeepBelow(folded_->step().whole_seconds());
+}
+
+void HostStep::ClosePassedSeconds() {
+  for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
+    percentiles_[kind].CloseBelow(passed_seconds());
+    warmup_[kind].CloseBelow(passed_warmup_seconds());
+  }
+  if (!folded_) return;
+  const uint32_t aged_below = folded_->Close(passed_seconds());
+  if (aged_below == 0) return;
+  const uint32_t from = folded_->step().keeps_writer_seconds() ? folded_->step().whole_seconds() : 0;
+  for (const auto& writers : writers_) {
+    for (const auto& writer : writers) {
+      if (writer) writer->AgeBelow(from, aged_below);
+    }
+  }
 }
 
 void HostStep::SpoilAged(const v1::Frame& frame) {
@@ -309,7 +336,12 @@ ScopeSums StepStats::AddUpHost(uint32_t host, const HostFacts& facts, const Host
     sums.cpu_wait_ns = allowed_ns.value_or(0);
     visitor.OnScope({v1::SCOPE_KIND_QM, host, &facts, &part, qm, writer, facts.storage, measured.left_early, operation},
                     sums);
+    if (folded_) sums.DropSeries();
     all.Merge(sums);
+  }
+  if (folded_) {
+    all.series.Merge(part.folded()->series(operation)[TimeKind::kService]);
+    all.response_series.Merge(part.folded()->series(operation)[TimeKind::kResponse]);
   }
   // Each of the writers has the wait of them all.
   all.cpu_wait_ns = allowed_ns.value_or(0);
@@ -355,6 +387,7 @@ ScopeSums StepStats::AddUpOperation(const HostTable& hosts, uint32_t rules, Step
       // all the same.
       const bool gone = any_stayed ? LeftEarly(facts, part, phase) : any_done ? !part.done() : facts.lost.has_value();
       if (gone) sums.whole_ns = INT64_MAX;
+      if (folded_) sums.DropSeries();
       add(facts, sums);
     } else if (IsArmed(number)) {
       // Its first frames are under way: not even the first second is whole.
@@ -371,9 +404,14 @@ ScopeSums StepStats::AddUpOperation(const HostTable& hosts, uint32_t rules, Step
   for (auto& [number, sums] : storages) {
     sums.whole_ns = std::min(sums.whole_ns, sums.measured_ns);
     sums.lost = sums.lost || absent_from.contains(number);
+    if (folded_) SetStorageSeries(hosts, number, operation, sums);
     visitor.OnScope({.kind = v1::SCOPE_KIND_STORAGE, .storage = number, .operation = operation}, sums);
   }
   cluster.whole_ns = std::min(cluster.whole_ns, cluster.measured_ns);
+  if (folded_) {
+    cluster.series.Merge(folded_->cluster()[operation][TimeKind::kService]);
+    cluster.response_series.Merge(folded_->cluster()[operation][TimeKind::kResponse]);
+  }
   visitor.OnScope({.kind = v1::SCOPE_KIND_CLUSTER, .operation = operation}, cluster);
   return cluster;
 }
@@ -384,10 +422,8 @@ absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts
     if (!IsSaneMoment(start_ns)) return absl::InvalidArgumentError("a host's start that no clock shows");
   }
   begin_ = begin;
-  std::map<uint32_t, uint32_t> storages;
-  for (const auto& [number, facts] : hosts) {
-    if (IsArmed(number) && !facts.lost) storages[number] = facts.storage;
-  }
+  const std::map<uint32_t, uint32_t> storages = StoragesOfArmed(hosts);
+  if (folded_) folded_->Expect(storages);
   std::map<uint32_t, uint32_t> no_storages = storages;
   for (auto& [number, storage] : no_storages) storage = 0;
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
@@ -397,15 +433,54 @@ absl::Status StepStats::Begin(const v1::StepBegin& begin, const HostTable& hosts
   return absl::OkStatus();
 }
 
+std::map<uint32_t, uint32_t> StepStats::StoragesOfArmed(const HostTable& hosts) const {
+  std::map<uint32_t, uint32_t> storages;
+  for (const auto& [number, facts] : hosts) {
+    if (IsArmed(number) && !facts.lost) storages[number] = facts.storage;
+  }
+  return storages;
+}
+
+void StepStats::Fold(uint32_t whole_seconds, bool keep_writer_seconds, const HostTable& hosts) {
+  folded_ = std::make_unique<FoldedStep>(shape_, operations(), whole_seconds, keep_writer_seconds);
+  folded_->Expect(StoragesOfArmed(hosts));
+}
+
+bool StepStats::OutlastsWholeSeconds() const {
+  if (!folded_) return false;
+  const int64_t whole_ns = int64_t{folded_->whole_seconds()} * kNsPerSecond;
+  return std::any_of(hosts_.begin(), hosts_.end(),
+                     [whole_ns](const auto& host) { return host.second.covered_ns() > whole_ns; });
+}
+
+void StepStats::SetStorageSeries(const HostTable& hosts, uint32_t storage, uint32_t operation, ScopeSums& sums) const {
+  std::vector<const HostStep*> members;
+  for (const auto& [number, part] : hosts_) {
+    if (hosts.at(number).storage == storage) members.push_back(&part);
+  }
+  const OperationSeries* const shared = folded_->Storage(storage);
+  // Without a series of its own, a storage has a single host or all of them.
+  const PerTime<SecondSeries>& series = members.size() == 1 ? members.front()->folded()->series(operation)
+                                        : shared != nullptr ? (*shared)[operation]
+                                                            : folded_->cluster()[operation];
+  sums.series.Merge(series[TimeKind::kService]);
+  sums.response_series.Merge(series[TimeKind::kResponse]);
+}
+
 HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
   if (const auto known = hosts_.find(host); known != hosts_.end()) return known->second;
   const auto sinks = [host](PerTime<StepPercentiles>& percentiles) {
     return PerTime(percentiles[TimeKind::kService].SinksOf(host), percentiles[TimeKind::kResponse].SinksOf(host));
   };
-  return hosts_
-      .try_emplace(host, shape_, facts.Blocks(step_), operations(), read_operation(), first_call(), sinks(percentiles_),
-                   sinks(warmup_percentiles_), stall_budget_)
-      .first->second;
+  const std::vector<std::optional<BlockRange>> blocks = facts.Blocks(step_);
+  HostStep& part = hosts_
+                       .try_emplace(host, shape_, blocks, operations(), read_operation(), first_call(),
+                                    sinks(percentiles_), sinks(warmup_percentiles_), stall_budget_)
+                       .first->second;
+  if (folded_) {
+    part.Fold(std::make_unique<FoldedHost>(*folded_, host, facts.storage, static_cast<uint32_t>(blocks.size())));
+  }
+  return part;
 }
 
 void StepStats::ClosePassedSeconds(uint32_t host) {
@@ -417,6 +492,7 @@ void StepStats::ClosePassedSeconds(uint32_t host) {
     percentiles_[kind].Pass(host, part.passed_seconds());
     warmup_percentiles_[kind].Pass(host, part.passed_warmup_seconds());
   }
+  if (folded_) folded_->Pass(host, part.passed_seconds());
 }
 
 absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v1::HostSample& sample,
@@ -438,11 +514,13 @@ void StepStats::Leave(uint32_t host) {
     percentiles_[kind].Leave(host);
     warmup_percentiles_[kind].Leave(host);
   }
+  if (folded_) folded_->Leave(host);
 }
 
 void StepStats::Finish() {
   for (auto& [number, part] : hosts_) part.Finish();
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) percentiles_[kind].Finish();
+  if (folded_) folded_->Finish();
 }
 
 void StepStats::ForgetBelow(uint32_t second) {

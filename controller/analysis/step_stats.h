@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "controller/analysis/folded_series.h"
 #include "controller/analysis/host_facts.h"
 #include "controller/analysis/host_stalls.h"
 #include "controller/analysis/scope_sums.h"
@@ -42,6 +43,8 @@ class HostStep {
     for (auto& writers : writers_) writers.resize(blocks_.size());
   }
 
+  // Before the first frame, in a step whose frames are folded by age.
+  void Fold(std::unique_ptr<FoldedHost> folded);
   // INVALID_ARGUMENT: what is wrong with the frame, which changes nothing.
   absl::Status AddFrame(const v1::Frame& frame, SumGuard& guard);
   absl::Status SetTotals(const v1::WriterTotals& totals, SumGuard& guard);
@@ -53,12 +56,7 @@ class HostStep {
   uint32_t passed_seconds() const { return static_cast<uint32_t>(all_covered_ns() / kNsPerSecond); }
   uint32_t passed_warmup_seconds() const;
   // Closes them.
-  void ClosePassedSeconds() {
-    for (const TimeKind kind : TimeKindsOf(shape_.rated)) {
-      percentiles_[kind].CloseBelow(passed_seconds());
-      warmup_[kind].CloseBelow(passed_warmup_seconds());
-    }
-  }
+  void ClosePassedSeconds();
   // Forgets most of what is known by second of the measured seconds below that one, which all writers have passed.
   void ForgetBelow(uint32_t second);
   void SetDone(const std::string& stopped);
@@ -68,6 +66,7 @@ class HostStep {
       percentiles_[kind].Finish();
       warmup_[kind].Finish();
     }
+    if (folded_) folded_->Finish();
   }
 
   // Whether the writer writes in the step, by plan; from 1. And how many do.
@@ -89,6 +88,8 @@ class HostStep {
   // Percentiles of the warm-up, for live views: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
   const SecondSeries& warmup_series(TimeKind kind) const { return warmup_series_[kind]; }
+  // Null: the step's frames are not folded.
+  const FoldedHost* folded() const { return folded_.get(); }
   HostStalls& stalls() { return stalls_; }
   const HostStalls& stalls() const { return stalls_; }
   // The host reported that the step is over.
@@ -109,6 +110,11 @@ class HostStep {
   void AddWarmup(const v1::Frame& frame);
   // The percentiles of the seconds of a folded frame are not known.
   void SpoilAged(const v1::Frame& frame);
+  // Whether the operation has response times: the part of a write has no schedule of its own.
+  bool IsRated(uint32_t operation) const { return shape_.rated && IsWhole(operation); }
+  bool IsWhole(uint32_t operation) const {
+    return operation == kMainOperation || operation == read_ || operation >= first_call_;
+  }
 
   StepShape shape_;
   PerTime<HostPercentiles> percentiles_;
@@ -120,6 +126,7 @@ class HostStep {
   uint32_t read_;
   uint32_t first_call_;
   std::vector<std::optional<BlockRange>> blocks_;
+  std::unique_ptr<FoldedHost> folded_;
   bool done_ = false;
   std::string stopped_;
 };
@@ -175,6 +182,10 @@ class StepStats {
   // The common start, and each host's; a later one replaces the first. INVALID_ARGUMENT where no clock shows them.
   // Storages of `hosts` are set.
   absl::Status Begin(const v1::StepBegin& begin, const HostTable& hosts);
+  // After Begin and before the first frame: the step's frames are folded by age, from the second `whole_seconds` of the
+  // measured part on. Sums by second of single hosts and writers then end there, and go on by minute.
+  // `keep_writer_seconds`: see FoldedStep.
+  void Fold(uint32_t whole_seconds, bool keep_writer_seconds, const HostTable& hosts);
   void End(const std::string& cut_short) { cut_short_ = cut_short; }
   // The host's part, made where there is none.
   HostStep& Host(uint32_t host, const HostFacts& facts);
@@ -240,6 +251,10 @@ class StepStats {
   const StepPercentiles& warmup_percentiles(TimeKind kind) const { return warmup_percentiles_[kind]; }
   // What callers felt.
   TimeKind felt() const { return shape_.rated ? TimeKind::kResponse : TimeKind::kService; }
+  // Null: the step's frames are not folded.
+  const FoldedStep* folded() const { return folded_.get(); }
+  // Whether frames reach beyond the seconds that the fold leaves whole; false without a fold.
+  bool OutlastsWholeSeconds() const;
   const StallBudget& stall_budget() const { return stall_budget_; }
   // Loads of the hosts that reported them.
   const std::map<uint32_t, HostLoad>& loads() const { return loads_; }
@@ -251,6 +266,10 @@ class StepStats {
 
  private:
   std::optional<int64_t> HostStartNs(uint32_t host) const;
+  // Hosts that were ordered to start and are not lost, with their storages.
+  std::map<uint32_t, uint32_t> StoragesOfArmed(const HostTable& hosts) const;
+  // With a fold: gives the storage's sums the series of its hosts.
+  void SetStorageSeries(const HostTable& hosts, uint32_t storage, uint32_t operation, ScopeSums& sums) const;
   // A write of the host failed in the step.
   bool Failed(const HostFacts& facts) const;
   MeasuredPart MeasuredPartOf(uint32_t host, const HostFacts& facts, const HostStep& part, StepPhase phase) const;
@@ -270,6 +289,7 @@ class StepStats {
   // Before the hosts, which refer to them.
   PerTime<StepPercentiles> percentiles_;
   PerTime<StepPercentiles> warmup_percentiles_{/*keep_seconds=*/false};
+  std::unique_ptr<FoldedStep> folded_;
   StallBudget stall_budget_;
   std::map<uint32_t, HostStep> hosts_;
   std::map<uint32_t, HostLoad> loads_;

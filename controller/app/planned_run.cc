@@ -74,6 +74,7 @@ std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& r
                                                             {"report.json", RenderJson(report)},
                                                             {"report.csv", RenderCsv(report)},
                                                             {"timeline.csv", RenderTimelineCsv(report)}};
+  if (HasMinutes(report)) files.emplace_back("minutes.csv", RenderMinutesCsv(report));
   if (const TextSection* const section = TextSectionOf(report); section != nullptr && section->file != nullptr) {
     files.emplace_back(section->file, section->render_file(report));
   }

@@ -272,12 +272,12 @@ struct FsckRun {
 // Runs the checks; errors go to console.err. Returns the exit code: Exit::kWrong where the report could not be kept.
 int RunFsck(const FsckRun& run, Console& console);
 
-// The files that a report is shown in, but its page, by name: report.txt, report.json, report.csv and timeline.csv, of
-// a search curve.csv, too. They follow from the report alone.
+// The files that a report is shown in, but its page, by name: report.txt, report.json, report.csv and timeline.csv; of
+// steps with series by minute minutes.csv, of a search curve.csv, too. They follow from the report alone.
 std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& report);
 
-// Writes report.txt, report.json, report.csv, timeline.csv and report.html into `results`, of a search curve.csv, too;
-// and digest.txt over all of them but the page, which shows the digest, and over the journal. Goes on past a failure
+// Writes ReportFiles and report.html into `results`; and digest.txt over all of them but the page, which shows the
+// digest, and over the journal. Goes on past a failure
 // and returns the first. `digest_text` gets DigestText.
 absl::Status WriteReportFiles(const ResultsDirectory& results, Seal seal, const v1::Report& report,
                               std::string* digest_text);

@@ -177,6 +177,7 @@ class Comparer {
   template <typename Compared>
   void AddPairs(uint64_t size, const std::string& operation, const CompareSettings& settings, Compared& compared) {
     std::vector<SideSteps> steps;
+    const TimeUnit unit = CommonUnit(sides_, size);
     for (size_t i = 0; i < sides_.size(); ++i) {
       SideSteps& side = steps.emplace_back();
       side.label = SideLabel(sides_, i);
@@ -185,7 +186,7 @@ class Comparer {
       // Whole runs are compared without looking at their seconds.
       const Histograms histograms = sides_[i].runs.size() == 1 ? Histograms::kMake : Histograms::kLeaveOut;
       for (const RunInput& run : sides_[i].runs) {
-        side.runs.push_back(MakeStepData(run.report, size, histograms, operation));
+        side.runs.push_back(MakeStepData(run.report, size, histograms, operation, unit));
       }
       PrepareSteps(settings, gate_replicates_, SeedFor(size, i), side);
       v1::SideFigures& figures = *compared.add_sides();

@@ -74,8 +74,9 @@ class PairComparer {
         continue;
       }
       const size_t needed = CountFor(phi, kPromisedEffectiveSeconds);
-      const auto seconds = static_cast<uint32_t>(std::min<size_t>(needed, UINT32_MAX));
-      result_.pair.set_needed_seconds(std::max({result_.pair.needed_seconds(), seconds, uint32_t{kFewestSeconds}}));
+      const auto unit = static_cast<size_t>(run.seconds.unit);
+      const auto seconds = static_cast<uint32_t>(std::min<size_t>(std::max(needed, kFewestSeconds) * unit, UINT32_MAX));
+      result_.pair.set_needed_seconds(std::max(result_.pair.needed_seconds(), seconds));
     }
     return std::move(result_);
   }
@@ -160,7 +161,7 @@ class PairComparer {
     for (const SideSteps* side : {&first_, &second_}) {
       const SecondsData& seconds = side->runs.front().seconds;
       if (side->resamples.empty() || !IsAboveZero(seconds.rate)) {
-        row.set_reason(absl::StrCat(side->label, " has ", seconds.seconds, " whole seconds"));
+        row.set_reason(absl::StrCat(side->label, " has ", seconds.seconds, " whole ", NameOf(seconds.unit), "s"));
         return;
       }
       if (IsPercentile(row.figure()) && !(seconds.histograms && seconds.histograms->writes() > 0)) {
@@ -173,7 +174,7 @@ class PairComparer {
       return row.figure() == v1::FIGURE_IOPS ? data.rate : data.mean;
     };
     if (!IsAboveZero(series(first)) || !IsAboveZero(series(second))) {
-      row.set_reason("the seconds leave it undetermined");
+      row.set_reason(absl::StrCat("the ", NameOf(first.unit), "s leave it undetermined"));
       return;
     }
     const auto bootstrap = [](const RatioSeries& ratios, const SideSteps& side) {

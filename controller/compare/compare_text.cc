@@ -14,6 +14,8 @@
 #include "controller/compare/comparable.h"
 #include "controller/compare/compare_render.h"
 #include "controller/compare/compare_words.h"
+#include "controller/compare/observation_words.h"
+#include "controller/compare/step_data.h"
 #include "controller/render/csv.h"
 #include "controller/render/json.h"
 #include "controller/render/plain_text.h"
@@ -164,15 +166,17 @@ void AddSeconds(const v1::Comparison& comparison, const Quantity& quantity, int 
   for (const int i : {0, side}) {
     if (quantity.sides[i].runs_size() != 1) return;
     const v1::RunFigures& run = quantity.sides[i].runs(0);
-    std::string part = absl::StrCat(comparison.sides(i).label(), " ", Counted(run.seconds(), "whole second"));
+    const std::string unit = ObservationName(run);
+    std::string part = absl::StrCat(comparison.sides(i).label(), " ", Counted(run.seconds(), "whole " + unit));
     if (run.block_length() > 0) {
-      absl::StrAppend(&part, " worth ", FormatFixed(run.effective_seconds(), 0),
-                      " independent seconds (autocorrelation ", FormatFixed(run.autocorrelation(), 2), ")");
+      absl::StrAppend(&part, " worth ", FormatFixed(run.effective_seconds(), 0), " independent ", unit,
+                      "s (autocorrelation ", FormatFixed(run.autocorrelation(), 2), ")");
     }
     if (run.left_out_seconds() > 0) absl::StrAppend(&part, ", ", run.left_out_seconds(), " known only in sums");
     parts.push_back(part);
   }
-  AddWrapped("  Seconds", 12, absl::StrJoin(parts, "; "), lines);
+  const bool minutes = ObservationName(quantity.sides[0].runs(0)) == NameOf(TimeUnit::kMinute);
+  AddWrapped(minutes ? "  Minutes" : "  Seconds", 12, absl::StrJoin(parts, "; "), lines);
 }
 
 // "IO/s of nfs / san by round: 0.912 0.899 ...".

@@ -13,6 +13,7 @@
 #include "common/protocol.h"
 #include "common/units.h"
 #include "controller/compare/compare.h"
+#include "controller/compare/observation_words.h"
 #include "controller/compare/step_data.h"
 #include "controller/report/main_operation.h"
 #include "controller/report/scopes.h"
@@ -73,29 +74,6 @@ std::string Names(const std::vector<const v1::ComparedRow*>& rows) {
   names.reserve(rows.size());
   for (const v1::ComparedRow* row : rows) names.push_back(FigureName(row->figure()));
   return Listed(std::move(names));
-}
-
-// "14 s of A are worth only 7 independent seconds (autocorrelation 0.35): run at least 31 s per side."
-std::string NeededInWords(uint32_t needed_seconds, const NamedFigures& first, const NamedFigures& second) {
-  // The side that needs the longer run, and of two alike the one that is worth less.
-  const auto rank = [](const v1::RunFigures& run) {
-    const bool dependent = run.autocorrelation() > kPromisedAutocorrelation;
-    return std::make_pair(dependent ? -run.autocorrelation() : 0.0, run.effective_seconds());
-  };
-  const bool first_is_worse = rank(first.figures.runs(0)) <= rank(second.figures.runs(0));
-  const NamedFigures& worse = first_is_worse ? first : second;
-  const v1::RunFigures& run = worse.figures.runs(0);
-  const uint32_t shorter = std::min(first.figures.runs(0).seconds(), second.figures.runs(0).seconds());
-  const std::string run_longer = absl::StrCat("run at least ", FormatCount(needed_seconds), " s per side.");
-  if (run.effective_seconds() < 0.5) return absl::StrCat(worse.label, " is too short: ", run_longer);
-  if (shorter >= needed_seconds) {
-    return absl::StrCat("The seconds of ", worse.label, " are correlated (autocorrelation ",
-                        FormatFixed(run.autocorrelation(), 2), "): ", FormatCount(needed_seconds),
-                        " s per side are needed, there are ", FormatCount(shorter), ".");
-  }
-  return absl::StrCat(run.seconds(), " s of ", worse.label, " are worth only ", FormatFixed(run.effective_seconds(), 0),
-                      " independent seconds (autocorrelation ", FormatFixed(run.autocorrelation(), 2),
-                      "): ", run_longer);
 }
 
 }  // namespace
@@ -450,8 +428,7 @@ std::vector<std::string> MethodInWords(const v1::Comparison& comparison) {
     }
   }
   if (seconds) {
-    method.push_back(absl::StrCat("Bootstrap: whole seconds were resampled ", FormatCount(options.replicates()),
-                                  " times in blocks sized by their autocorrelation; differences are studentised."));
+    for (std::string& sentence : ResamplingInWords(comparison)) method.push_back(std::move(sentence));
   }
   for (const RunsMethod runs : by_runs) {
     method.push_back(

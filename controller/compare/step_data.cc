@@ -79,6 +79,10 @@ v1::StepReport WithTimesOf(const v1::OperationReport& operation, const v1::StepR
     cluster.set_bytes(times.throughput().bytes());
   }
   if (const v1::SeriesReport* series = ClusterOf(operation.series()); series != nullptr) *own.add_series() = *series;
+  if (step.has_whole_seconds()) own.set_whole_seconds(step.whole_seconds());
+  if (const v1::SeriesReport* minutes = ClusterOf(operation.minutes()); minutes != nullptr) {
+    *own.add_minutes() = *minutes;
+  }
   const v1::DistributionReport* distribution = ClusterOf(operation.distributions());
   if (distribution != nullptr) *own.add_distributions() = *distribution;
   return own;
@@ -190,40 +194,94 @@ struct Second {
   std::optional<Buckets> buckets;
 };
 
-// Whole seconds of one step, in order.
-void AddSeconds(const v1::StepReport& step, Histograms histograms, std::vector<Second>& seconds, size_t& left_out) {
-  const v1::SeriesReport* series = ClusterOf(step.series());
-  if (series == nullptr) return;
-  const int rows = std::min({series->second_size(), series->writes_size(), series->latency_sum_ns_size()});
+// Whole rows of a series, in order, each with its distribution where `distributions` has it. `seconds` may become one
+// for each row of the series.
+void AddRows(const v1::SeriesReport& series, std::map<uint32_t, Buckets> distributions, std::vector<Second>& seconds,
+             std::vector<uint32_t>& begins, std::vector<v1::IrregularRow>& coalesced) {
+  const int rows = std::min({series.second_size(), series.writes_size(), series.latency_sum_ns_size()});
   std::set<uint32_t> irregular;
-  for (const v1::IrregularRow& row : series->irregular()) {
+  for (const v1::IrregularRow& row : series.irregular()) {
     irregular.insert(row.row());
-    if (row.coalesced()) left_out += static_cast<size_t>(std::max<int64_t>(row.length_ns() / kNsPerSecond, 1));
+    if (row.coalesced()) coalesced.push_back(row);
   }
-  std::map<uint32_t, Buckets> distributions = BucketsOf(step.seconds());
   for (int row = 0; row < rows; ++row) {
     if (irregular.count(static_cast<uint32_t>(row)) > 0) continue;
+    begins.push_back(series.second(row));
     Second& second = seconds.emplace_back();
-    second.writes = static_cast<double>(series->writes(row));
-    second.latency_sum_ns = static_cast<double>(series->latency_sum_ns(row));
-    const auto found = distributions.find(series->second(row));
+    second.writes = static_cast<double>(series.writes(row));
+    second.latency_sum_ns = static_cast<double>(series.latency_sum_ns(row));
+    const auto found = distributions.find(series.second(row));
     if (found != distributions.end()) {
-      second.buckets = histograms == Histograms::kMake ? std::move(found->second) : Buckets();
-    } else if (series->writes(row) == 0) {
+      second.buckets = std::move(found->second);
+    } else if (series.writes(row) == 0) {
       second.buckets = Buckets();
     }
+  }
+}
+
+// Adds up the seconds of each minute. Minutes that lack one of their seconds are left out; how many of them lack it for
+// more reasons than that the step ended is added to `left_out`.
+std::vector<Second> MinutesOf(std::vector<Second> seconds, const std::vector<uint32_t>& begins, size_t& left_out) {
+  constexpr uint32_t kLength = static_cast<uint32_t>(TimeUnit::kMinute);
+  std::vector<Second> minutes;
+  uint32_t next = 0;
+  for (size_t first = 0; first < seconds.size();) {
+    const uint32_t minute = begins[first] / kLength;
+    size_t end = first;
+    Second sum;
+    sum.buckets.emplace();
+    for (; end < seconds.size() && begins[end] / kLength == minute; ++end) {
+      sum.writes += seconds[end].writes;
+      sum.latency_sum_ns += seconds[end].latency_sum_ns;
+      if (!seconds[end].buckets) {
+        sum.buckets.reset();
+      } else if (sum.buckets) {
+        sum.buckets->insert(sum.buckets->end(), seconds[end].buckets->begin(), seconds[end].buckets->end());
+      }
+    }
+    const bool whole = end - first == kLength;
+    left_out += minute - std::min(next, minute) + (whole || end == seconds.size() ? 0 : 1);
+    next = minute + 1;
+    if (whole) minutes.push_back(std::move(sum));
+    first = end;
+  }
+  return minutes;
+}
+
+// Whole seconds of one step, or minutes, in order.
+void AddSeconds(const v1::StepReport& step, Histograms histograms, TimeUnit unit, std::vector<Second>& seconds,
+                size_t& left_out) {
+  const bool minutes = unit == TimeUnit::kMinute;
+  const bool folded = minutes && step.has_whole_seconds();
+  const v1::SeriesReport* series = ClusterOf(folded ? step.minutes() : step.series());
+  if (series == nullptr) return;
+  std::vector<Second> rows;
+  std::vector<uint32_t> begins;
+  std::vector<v1::IrregularRow> coalesced;
+  AddRows(*series, BucketsOf(folded ? step.minute_distributions() : step.seconds()), rows, begins, coalesced);
+  if (minutes && !folded) {
+    rows = MinutesOf(std::move(rows), begins, left_out);
+  } else {
+    for (const v1::IrregularRow& row : coalesced) {
+      const auto length = row.length_ns() / (static_cast<int64_t>(unit) * kNsPerSecond);
+      left_out += static_cast<size_t>(std::max<int64_t>(length, 1));
+    }
+  }
+  for (Second& row : rows) {
+    if (histograms == Histograms::kLeaveOut && row.buckets) row.buckets->clear();
+    seconds.push_back(std::move(row));
   }
 }
 
 void AddHistograms(const std::vector<Second>& seconds, Histograms histograms, SecondsData& data) {
   const auto unknown = static_cast<size_t>(absl::c_count_if(seconds, [](const Second& s) { return !s.buckets; }));
   if (unknown == seconds.size()) {
-    data.no_histograms = "the report has no distributions by second";
+    data.no_histograms = absl::StrCat("the report has no distributions by ", NameOf(data.unit));
     return;
   }
   if (static_cast<double>(unknown) > kLargestShareUnknown * static_cast<double>(seconds.size())) {
-    data.no_histograms =
-        absl::StrCat("the distributions of ", unknown, " of ", seconds.size(), " seconds are not known");
+    data.no_histograms = absl::StrCat("the distributions of ", unknown, " of ", seconds.size(), " ", NameOf(data.unit),
+                                      "s are not known");
     return;
   }
   if (histograms == Histograms::kLeaveOut) return;
@@ -250,7 +308,7 @@ void AddHistograms(const std::vector<Second>& seconds, Histograms histograms, Se
 
 // Writes over time and time in writes over writes, in groups of so many seconds. What does not fill a group at the end
 // is left out: at most a few seconds in hours.
-void AddSeries(const std::vector<Second>& seconds, size_t group, RatioSeries& rate, RatioSeries& mean) {
+void AddSeries(const std::vector<Second>& seconds, TimeUnit unit, size_t group, RatioSeries& rate, RatioSeries& mean) {
   for (size_t begin = 0; begin + group <= seconds.size(); begin += group) {
     double writes = 0;
     double sum_ns = 0;
@@ -259,25 +317,42 @@ void AddSeries(const std::vector<Second>& seconds, size_t group, RatioSeries& ra
       sum_ns += seconds[i].latency_sum_ns;
     }
     rate.numerator.push_back(writes);
-    rate.denominator.push_back(static_cast<double>(group));
+    rate.denominator.push_back(static_cast<double>(group) * static_cast<double>(unit));
     mean.numerator.push_back(sum_ns);
     mean.denominator.push_back(writes);
   }
 }
 
-SecondsData MakeSeconds(const std::vector<const v1::StepReport*>& steps, Histograms histograms) {
+SecondsData MakeSeconds(const std::vector<const v1::StepReport*>& steps, Histograms histograms, TimeUnit unit) {
   SecondsData data;
+  data.unit = unit;
   std::vector<Second> seconds;
-  for (const v1::StepReport* step : steps) AddSeconds(*step, histograms, seconds, data.left_out);
+  for (const v1::StepReport* step : steps) AddSeconds(*step, histograms, unit, seconds, data.left_out);
   data.seconds = seconds.size();
   data.group = std::max<size_t>((seconds.size() + kMaxObservations - 1) / kMaxObservations, 1);
-  AddSeries(seconds, data.group, data.rate, data.mean);
-  if (data.group > 1) AddSeries(seconds, 1, data.rate_by_second, data.mean_by_second);
+  AddSeries(seconds, unit, data.group, data.rate, data.mean);
+  if (data.group > 1) AddSeries(seconds, unit, 1, data.rate_by_second, data.mean_by_second);
   AddHistograms(seconds, histograms, data);
   return data;
 }
 
 }  // namespace
+
+const char* NameOf(TimeUnit unit) {
+  return unit == TimeUnit::kMinute ? "minute" : "second";
+}
+
+TimeUnit CommonUnit(const std::vector<SideInput>& sides, uint64_t block_size_bytes) {
+  for (const SideInput& side : sides) {
+    for (const RunInput& run : side.runs) {
+      const std::vector<const v1::StepReport*> steps = StepsOf(run.report, block_size_bytes);
+      if (absl::c_any_of(steps, [](const v1::StepReport* step) { return step->has_whole_seconds(); })) {
+        return TimeUnit::kMinute;
+      }
+    }
+  }
+  return TimeUnit::kSecond;
+}
 
 std::vector<uint64_t> BlockSizes(const v1::Report& report) {
   std::set<uint64_t> sizes;
@@ -306,7 +381,7 @@ std::vector<std::string> OperationsOf(const v1::Report& report, uint64_t block_s
 }
 
 StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms,
-                      const std::string& operation) {
+                      const std::string& operation, TimeUnit unit) {
   std::vector<const v1::StepReport*> steps = StepsOf(report, block_size_bytes);
   std::vector<v1::StepReport> of_operation;
   of_operation.reserve(steps.size());
@@ -321,12 +396,13 @@ StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histo
     data.figures.clear_iops();
     data.figures.clear_mb_per_second();
   }
-  data.seconds = MakeSeconds(steps, histograms);
+  data.seconds = MakeSeconds(steps, histograms, unit);
   if (!operation.empty()) {
     data.seconds.histograms.reset();
     data.seconds.no_histograms = absl::StrCat("reports have no distributions of ",
-                                              is_part ? "a part" : WholeOperations(operation), " by second");
+                                              is_part ? "a part" : WholeOperations(operation), " by ", NameOf(unit));
   }
+  if (unit != TimeUnit::kSecond) data.figures.set_observation_seconds(static_cast<uint32_t>(unit));
   data.figures.set_seconds(static_cast<uint32_t>(data.seconds.seconds));
   data.figures.set_left_out_seconds(static_cast<uint32_t>(data.seconds.left_out));
   data.figures.set_no_percentiles(data.seconds.no_histograms);
@@ -345,6 +421,8 @@ void UseResponseTimes(v1::StepReport& step) {
   step.mutable_series()->Swap(response.mutable_series());
   step.mutable_distributions()->Swap(response.mutable_distributions());
   step.mutable_seconds()->Swap(response.mutable_seconds());
+  step.mutable_minutes()->Swap(response.mutable_minutes());
+  step.mutable_minute_distributions()->Swap(response.mutable_minute_distributions());
   for (v1::ScopeReport& scope : *step.mutable_scopes()) {
     if (!scope.has_rate()) continue;
     *scope.mutable_latency() = scope.rate().response();

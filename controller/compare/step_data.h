@@ -18,8 +18,17 @@ namespace plimsoll {
 // Longer runs are looked at in groups of seconds: this many observations determine the autocorrelation well enough.
 inline constexpr size_t kMaxObservations = 3'600;
 
-// The seconds of all steps of one block size, as observations of one second, or of several where there are many.
+// What an observation is. Minutes, where a compared step was so long that its frames were folded by age: its later
+// seconds have no distributions.
+enum class TimeUnit : uint32_t { kSecond = 1, kMinute = 60 };
+
+// "second", "minute".
+const char* NameOf(TimeUnit unit);
+
+// The seconds of all steps of one block size, as observations of one second, or of several where there are many. With
+// TimeUnit::kMinute, minutes stand in place of seconds throughout.
 struct SecondsData {
+  TimeUnit unit = TimeUnit::kSecond;
   // Whole seconds of the cluster's series, without those of which only the sum over several is known.
   size_t seconds = 0;
   size_t left_out = 0;
@@ -52,11 +61,15 @@ enum class Histograms { kMake, kLeaveOut };
 // step: the parts of writes, and the reads beside them.
 std::vector<std::string> OperationsOf(const v1::Report& report, uint64_t block_size_bytes);
 
+// What steps of that block size are compared by: minutes, where any of them, of any side, was folded by age.
+TimeUnit CommonUnit(const std::vector<SideInput>& sides, uint64_t block_size_bytes);
+
 // One of BlockSizes(report). Steps that repeat it are taken together: counts and times are added, percentiles taken
 // from the added distributions. `operation`: one of OperationsOf, whose times take the place of the writes'; a part has
-// no rates, the reads have their own. Empty: the main operation.
+// no rates, the reads have their own. Empty: the main operation. `unit`: kMinute where CommonUnit is;
+// steps with whole seconds throughout are added up by minute then.
 StepData MakeStepData(const v1::Report& report, uint64_t block_size_bytes, Histograms histograms = Histograms::kMake,
-                      const std::string& operation = "");
+                      const std::string& operation = "", TimeUnit unit = TimeUnit::kSecond);
 
 // Highest value of a bucket of a DistributionReport: 128 for each power of two, below 128 ns one each.
 uint64_t DistributionEndNs(uint64_t from_ns);

@@ -78,27 +78,23 @@ namespace {
 // Latencies and seconds of the reads beside a step's writes.
 struct FioReads {
   Histogram latency;
-  SecondSeries seconds;
+  PerTime<SecondSeries> series;
 
   // Adds a frame of the measured part.
   absl::Status Add(const v1::Frame& frame, int64_t interval_ns) {
     PLIMSOLL_RETURN_IF_ERROR(latency.Merge(frame.latency()));
     StepShape shape;
     shape.interval_ns = interval_ns;
-    const std::optional<WideRange> range = SecondsOf(shape, frame, frame.first_interval());
-    if (frame.closing() || frame.latency().count() == 0 || !range) return absl::OkStatus();
-    const WriteSums sums = WriteSumsOf(frame.latency(), frame.bytes());
-    if (range->first == range->last) {
-      seconds.Add(range->first, sums);
-    } else {
-      seconds.AddWide(range->first, range->last, sums);
-    }
+    if (frame.closing() || frame.latency().count() == 0) return absl::OkStatus();
+    AddToSeries(shape, /*rated=*/false, frame, series);
     return absl::OkStatus();
   }
   void Merge(const FioReads& other) {
     latency.Merge(other.latency);
-    seconds.Merge(other.seconds);
+    series[TimeKind::kService].Merge(other.series[TimeKind::kService]);
   }
+  // Sums by second.
+  const SecondSeries& seconds() const { return series[TimeKind::kService]; }
 };
 
 // What a job is made from. Nothing is owned.
@@ -209,18 +205,24 @@ double Deviation(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// Figures over whole seconds: bytes and operations of each.
+// Figures over whole seconds: bytes and operations of each. What the report has no seconds for is left out.
 struct FioSeconds {
   uint64_t samples = 0;
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
   double mean_bytes = 0;
-  double deviation_bytes = 0;
-  uint64_t min_ios = 0;
-  uint64_t max_ios = 0;
-  double mean_ios = 0;
-  double deviation_ios = 0;
+  std::optional<double> deviation_bytes;
+  std::optional<uint64_t> min_ios;
+  std::optional<uint64_t> max_ios;
+  std::optional<double> mean_ios;
+  std::optional<double> deviation_ios;
 };
+
+// Whether the job's series lacks seconds: those of a host or queue manager end early in a step that was folded by age.
+bool LacksSeconds(const FioJob& job) {
+  return job.step.has_whole_seconds() && job.scope.kind() != v1::SCOPE_KIND_CLUSTER &&
+         job.step.whole_seconds() < job.scope.bandwidth().seconds();
+}
 
 // Returns the figures of the step's main operation; nothing if the step had no whole second.
 std::optional<FioSeconds> SecondsOfMain(const FioJob& job) {
@@ -234,13 +236,16 @@ std::optional<FioSeconds> SecondsOfMain(const FioJob& job) {
   seconds.min_bytes = bandwidth.min_bytes_per_second();
   seconds.max_bytes = bandwidth.max_bytes_per_second();
   seconds.mean_bytes = bandwidth.avg_bytes_per_second();
-  seconds.deviation_ios = Deviation(ios);
-  seconds.deviation_bytes = block > 0 ? seconds.deviation_ios * block : Deviation(WholeSeconds(job, true));
-  if (block > 0 || ios.empty()) {
+  const bool lacks_seconds = LacksSeconds(job);
+  if (!lacks_seconds) {
+    seconds.deviation_ios = Deviation(ios);
+    seconds.deviation_bytes = block > 0 ? *seconds.deviation_ios * block : Deviation(WholeSeconds(job, true));
+  }
+  if (block > 0 || (ios.empty() && !lacks_seconds)) {
     seconds.min_ios = seconds.min_bytes / std::max<uint64_t>(block_bytes, 1);
     seconds.max_ios = seconds.max_bytes / std::max<uint64_t>(block_bytes, 1);
     seconds.mean_ios = block > 0 ? seconds.mean_bytes / block : 0.0;
-  } else {
+  } else if (!lacks_seconds) {
     seconds.min_ios = static_cast<uint64_t>(*std::min_element(ios.begin(), ios.end()));
     seconds.max_ios = static_cast<uint64_t>(*std::max_element(ios.begin(), ios.end()));
     seconds.mean_ios = std::accumulate(ios.begin(), ios.end(), 0.0) / static_cast<double>(ios.size());
@@ -252,11 +257,11 @@ std::optional<FioSeconds> SecondsOfMain(const FioJob& job) {
 std::optional<FioSeconds> SecondsOfReads(const FioJob& job) {
   const uint32_t samples = job.scope.bandwidth().seconds();
   if (samples == 0) return std::nullopt;
-  const SecondExtremes bytes = job.reads.seconds.Extremes(samples, &WriteSums::bytes);
-  const SecondExtremes ios = job.reads.seconds.Extremes(samples);
+  const SecondExtremes bytes = job.reads.seconds().Extremes(samples, &WriteSums::bytes);
+  const SecondExtremes ios = job.reads.seconds().Extremes(samples);
   std::vector<double> bytes_each;
   std::vector<double> ios_each;
-  job.reads.seconds.ForEachRow(samples, [&](const SeriesRow& row) {
+  job.reads.seconds().ForEachRow(samples, [&](const SeriesRow& row) {
     if (row.first != row.last) return;
     bytes_each.push_back(static_cast<double>(row.sums.bytes));
     ios_each.push_back(static_cast<double>(row.sums.writes));
@@ -279,12 +284,12 @@ void PutSeconds(JsonWriter& json, const FioSeconds& seconds) {
   Put(json, "bw_min", static_cast<uint64_t>(static_cast<double>(seconds.min_bytes) / kBytesPerKib));
   Put(json, "bw_max", static_cast<uint64_t>(static_cast<double>(seconds.max_bytes) / kBytesPerKib));
   Put(json, "bw_mean", seconds.mean_bytes / kBytesPerKib);
-  Put(json, "bw_dev", seconds.deviation_bytes / kBytesPerKib);
+  if (seconds.deviation_bytes) Put(json, "bw_dev", *seconds.deviation_bytes / kBytesPerKib);
   Put(json, "bw_samples", seconds.samples);
-  Put(json, "iops_min", seconds.min_ios);
-  Put(json, "iops_max", seconds.max_ios);
-  Put(json, "iops_mean", seconds.mean_ios);
-  Put(json, "iops_stddev", seconds.deviation_ios);
+  if (seconds.min_ios) Put(json, "iops_min", *seconds.min_ios);
+  if (seconds.max_ios) Put(json, "iops_max", *seconds.max_ios);
+  if (seconds.mean_ios) Put(json, "iops_mean", *seconds.mean_ios);
+  if (seconds.deviation_ios) Put(json, "iops_stddev", *seconds.deviation_ios);
   Put(json, "iops_samples", seconds.samples);
 }
 
@@ -509,7 +514,7 @@ class FioJson {
   void PutWriter(const v1::StepReport& step, const v1::ScopeReport& scope, Histogram& all, Histogram& all_syncs,
                  FioReads& all_reads) {
     const Histogram none;
-    const FioReads no_reads{};
+    const FioReads no_reads = FioReads();
     const Histogram& latency = OfScope(latencies_, scope, none);
     const Histogram& syncs = OfScope(syncs_, scope, none);
     const FioReads& reads = OfScope(reads_, scope, no_reads);

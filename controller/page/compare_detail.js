@@ -94,6 +94,10 @@ plimsoll.compareDetail = (() => {
         ];
       }));
 
+  // What the rows of all runs at a block size are, in seconds; they have the same.
+  const rowSeconds = (block) => Math.max(1, ...block.runs.map((run) => run.rowSeconds));
+  const rowName = (block) => (rowSeconds(block) > 1 ? 'minute' : 'second');
+
   const figures = (block, {comparison}) => {
     const first = comparison.sides[0].label;
     const parts = model.quantities(block).flatMap(
@@ -114,17 +118,18 @@ plimsoll.compareDetail = (() => {
     return plimsoll.section(
         'figures', 'Figures', parts,
         plimsoll.tableBehind(
-            'Table: independent seconds of each run',
+            'Table: independent ' + rowName(block) + 's of each run',
             () => plimsoll.table(
-                'Independent seconds of each run',
+                'Independent ' + rowName(block) + 's of each run',
                 [
-                  {title: 'Run', head: true}, {title: count}, {title: 'whole seconds'}, {title: 'autocorrelation'},
-                  {title: 'block, s'}, {title: 'independent seconds'}
+                  {title: 'Run', head: true}, {title: count}, {title: 'whole ' + rowName(block) + 's'},
+                  {title: 'autocorrelation'}, {title: rowSeconds(block) > 1 ? 'block, min' : 'block, s'},
+                  {title: 'independent ' + rowName(block) + 's'}
                 ],
                 runs)));
   };
 
-  // One figure of all runs, second by second.
+  // One figure of all runs, second by second, or minute by minute.
   const overTime = (block, name, log, range) => {
     const figure = model.FIGURES[name];
     const rate = name === 'iops' || name === 'mb_per_second';
@@ -138,28 +143,30 @@ plimsoll.compareDetail = (() => {
         values: seconds.map((second) => (rows.has(second) ? rows.get(second) : null))
       };
     });
+    const half = rowSeconds(block) / 2;
     const known = lines.some((line) => line.values.some((value) => value !== null));
     return new plimsoll.Chart({
       name: figure.name + ' over time',
       range,
-      x: known ? seconds.map((second) => second + 0.5) : [],
-      xTitle: 'Time in run',
+      x: known ? seconds.map((second) => second + half) : [],
+      xTitle: 'Time in run' + (half > 0.5 ? ', by minute' : ''),
       xTicks: plimsoll.timeTicks,
-      xText: (at) => format.elapsed(at - 0.5) + ' \u2013 ' + format.elapsed(at + 0.5),
+      xText: (at) => format.elapsed(at - half) + ' \u2013 ' + format.elapsed(at + half),
       series: lines,
       log: log && !rate,
       height: 280,
-      yTitle: figure.name + (rate ? '' : plimsoll.words.main(' of the writes in each second')),
+      yTitle: figure.name + (rate ? '' : plimsoll.words.main(' of the writes in each ' + rowName(block))),
       yTick: rate ? format.shortCount : format.shortTime,
       yText: (value) => figure.text(value) + (rate ? ' ' + figure.name : ''),
-      nothing: 'The reports do not have this figure by second.',
+      nothing: 'The reports do not have this figure by ' + rowName(block) + '.',
       thinned: block.runs.some((run) => run.thinned) ? plimsoll.THINNED : null,
     });
   };
 
   const seconds = (block) => {
-    const last = Math.max(1, ...block.runs.flatMap((run) => run.second.map((second) => second + 1)));
-    const range = new plimsoll.Range(0, last, (at) => format.elapsed(at, last < 10 ? 1 : 0), 0.5);
+    const length = rowSeconds(block);
+    const last = Math.max(1, ...block.runs.flatMap((run) => run.second.map((second) => second + length)));
+    const range = new plimsoll.Range(0, last, (at) => format.elapsed(at, last < 10 ? 1 : 0), length / 2);
     const {place, put, chart} = plimsoll.slot();
     const state = {name: 'iops', log: true};
     const show = (change) => put(overTime(block, Object.assign(state, change).name, state.log, range));

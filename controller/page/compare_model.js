@@ -23,10 +23,12 @@ plimsoll.comparison = (() => {
     // A percentile of a second that has too few writes beyond it is not known.
     const percentile = (name, share) =>
         one[name].map((value, row) => (value > 0 && percentiles.isKnown(one.writes[row], share) ? value : null));
+    // A row is a minute where a step was so long that its seconds have no percentiles.
+    one.rowSeconds = packed.row_seconds || 1;
     one.columns = {
-      iops: one.writes,
+      iops: one.writes.map((writes) => writes / one.rowSeconds),
       // The page has no bytes by second, and the block sizes of a mix differ.
-      mb_per_second: one.writes.map((writes) => (size > 0 ? writes * size / 1e6 : null)),
+      mb_per_second: one.writes.map((writes) => (size > 0 ? writes * size / 1e6 / one.rowSeconds : null)),
       avg: one.writes.map((writes, row) => (writes > 0 ? one.latency_sum_ns[row] / writes : null)),
       p50: percentile('p50_ns', 0.5),
       p99: percentile('p99_ns', 0.99),

@@ -1,4 +1,5 @@
-// How the cluster's latencies are distributed in each second, as shades behind the lines of the latency chart.
+// How the cluster's latencies are distributed in each second, or in each minute of a long step, as shades behind the
+// lines of the latency chart.
 'use strict';
 
 plimsoll.heat = (() => {
@@ -52,9 +53,10 @@ plimsoll.heat = (() => {
     return (context, area, toX, toY) => {
       const perSecond = toX(1) - toX(0);
       const perBucket = toY(1e6) - toY(1e6 * 2 ** (1 / PARTS));
-      const seconds = Math.max(1, Math.ceil(LEAST_WIDTH / perSecond));
+      const seconds = step.rowSeconds * Math.max(1, Math.ceil(LEAST_WIDTH / (perSecond * step.rowSeconds)));
       const parts = Math.max(1, Math.ceil(LEAST_HEIGHT / perBucket));
-      const seen = rows.filter((row) => toX(row.second + 1) > area.x && toX(row.second) < area.x + area.w);
+      const seen =
+          rows.filter((row) => toX(row.second + step.rowSeconds) > area.x && toX(row.second) < area.x + area.w);
       const columns = cells(seen, seconds, parts);
       let most = 1;
       for (const heights of columns.values())

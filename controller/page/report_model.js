@@ -19,14 +19,14 @@ plimsoll.model = (() => {
   const COLUMNS = ['second', 'writes', 'bytes', 'latency_sum_ns', 'latency_max_ns', 'p50_ns', 'p99_ns', 'p99_9_ns'];
 
   // Unpacks a series, with the length of each row and whether it is the closing one. `kept`: which rows are left of it
-  // (THINNED_TOGETHER).
-  const readSeries = (packed, blockSize, kept) => {
+  // (THINNED_TOGETHER). `rowSeconds`: see Step.
+  const readSeries = (packed, blockSize, kept, rowSeconds) => {
     const series = {...packed, kept};
     for (const name of COLUMNS) {
       if (name in packed) series[name] = plimsoll.unpack(packed[name]);
     }
     series.bytes = series.bytes || series.writes.map((writes) => writes * blockSize);
-    series.length_s = series.second.map(() => 1);
+    series.length_s = series.second.map(() => rowSeconds);
     series.closing = series.second.map(() => false);
     for (const row of packed.irregular) {
       series.length_s[row.row] = row.length_ns / NS_PER_S;
@@ -75,6 +75,10 @@ plimsoll.model = (() => {
     constructor(report, step, packed) {
       Object.assign(this, {report, step, packed});
       this.measured_s = step.measured_ns / NS_PER_S;
+      // A row of a series is a second; or a minute, where the step was so long that its later seconds have no
+      // percentiles.
+      this.rowSeconds = packed.row_seconds || 1;
+      this.rowName = this.rowSeconds > 1 ? 'minute' : 'second';
       // What was measured beside the main operation: reads, and the parts of a write.
       this.operations = step.operations || [];
       this.reads = this.operations.find((one) => one.name === READ) || null;
@@ -129,7 +133,7 @@ plimsoll.model = (() => {
       return new Map(times.series.map(
           (one) =>
               [key(one.kind, one.host, one.qm, one.storage),
-               once(() => readSeries(one, this.step.block_size_bytes, times.kept))]));
+               once(() => readSeries(one, this.step.block_size_bytes, times.kept, this.rowSeconds))]));
     }
 
     timeName(kind = this.kind) {

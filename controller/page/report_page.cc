@@ -72,9 +72,9 @@ class PageData {
   PageData(const v1::Report& report, const PageLimits& limits)
       : report_(report), limits_(limits), second_buckets_left_(limits.second_buckets) {
     for (const v1::StepReport& step : report.steps()) {
-      AddShown(step, step.series());
-      AddShown(step, step.response().series());
-      for (const v1::OperationReport& operation : step.operations()) AddShown(step, operation.series());
+      AddShown(step, RowsOf(step, step));
+      AddShown(step, RowsOf(step, step.response()));
+      for (const v1::OperationReport& operation : step.operations()) AddShown(step, RowsOf(step, operation));
       for (const v1::HostLoadReport& load : step.load()) load_rows_ += load.offset_ns_size();
     }
     ChooseDistributions();
@@ -110,6 +110,7 @@ class PageData {
   // Operation that a series is of. The series of an operation beside the main one has no percentiles; that of a part of
   // the writes has no bytes either.
   enum class Of { kMain, kReads, kPart };
+  static constexpr uint32_t kMinuteSeconds = 60;
 
   struct NamedColumn {
     const char* name;
@@ -120,6 +121,18 @@ class PageData {
 
   static Of OfOperation(const v1::OperationReport& operation) {
     return operation.name() == kReadName ? Of::kReads : Of::kPart;
+  }
+
+  // The series that the page draws: by second, or by minute over the whole of a step whose seconds are not all known.
+  template <typename Times>
+  static const AllSeries& RowsOf(const v1::StepReport& step, const Times& times) {
+    return step.has_whole_seconds() ? times.minutes() : times.series();
+  }
+
+  // The cluster's distributions of these rows.
+  template <typename Times>
+  static const v1::SecondDistributionsReport& RowDistributionsOf(const v1::StepReport& step, const Times& times) {
+    return step.has_whole_seconds() ? times.minute_distributions() : times.seconds();
   }
 
   // Notes those series of a step that are not at the same time those of a larger scope: the only queue manager of a
@@ -174,12 +187,16 @@ class PageData {
     bare.mutable_plan()->clear_mq_log();
     for (const v1::StepReport& step : report_.steps()) {
       v1::StepReport& copy = *bare.add_steps();
-      CopyBut(step, {"series", "distributions", "seconds", "load", "response", "operations"}, copy);
+      CopyBut(
+          step,
+          {"series", "distributions", "seconds", "minutes", "minute_distributions", "load", "response", "operations"},
+          copy);
       for (const v1::OperationReport& operation : step.operations()) {
-        CopyBut(operation, {"series", "distributions"}, *copy.add_operations());
+        CopyBut(operation, {"series", "distributions", "minutes"}, *copy.add_operations());
       }
       if (step.has_response()) {
-        CopyBut(step.response(), {"series", "distributions", "seconds"}, *copy.mutable_response());
+        CopyBut(step.response(), {"series", "distributions", "seconds", "minutes", "minute_distributions"},
+                *copy.mutable_response());
       }
       for (const v1::HostLoadReport& load : step.load()) {
         CopyBut(load,
@@ -193,19 +210,20 @@ class PageData {
 
   void WriteStep(const v1::StepReport& step) {
     json_.BeginObject();
-    WriteTimes(step, Of::kMain, step.block_size_bytes());
-    WriteSeconds(step.seconds());
+    if (step.has_whole_seconds()) json_.Key("row_seconds").UInt(kMinuteSeconds);
+    WriteTimes(step, step, Of::kMain);
+    WriteSeconds(RowDistributionsOf(step, step));
     if (step.has_response()) {
       json_.Key("response").BeginObject();
-      WriteTimes(step.response(), Of::kMain, step.block_size_bytes());
-      WriteSeconds(step.response().seconds());
+      WriteTimes(step, step.response(), Of::kMain);
+      WriteSeconds(RowDistributionsOf(step, step.response()));
       json_.EndObject();
     }
     if (!step.operations().empty()) {
       json_.Key("operations").BeginArray();
       for (const v1::OperationReport& operation : step.operations()) {
         json_.BeginObject();
-        WriteTimes(operation, OfOperation(operation), step.block_size_bytes());
+        WriteTimes(step, operation, OfOperation(operation));
         json_.EndObject();
       }
       json_.EndArray();
@@ -218,12 +236,13 @@ class PageData {
 
   // Series and distributions of a step's service times, of its response times, or of an operation beside the main one.
   template <typename Times>
-  void WriteTimes(const Times& times, Of of, uint64_t block_size_bytes) {
+  void WriteTimes(const v1::StepReport& step, const Times& times, Of of) {
     json_.Key("series").BeginArray();
     const char* kept = "all";
-    const std::set<uint32_t> seconds = WideSeconds(times.series(), of, kept);
-    for (const v1::SeriesReport& series : times.series()) {
-      if (shown_.count(&series) > 0) WriteSeries(block_size_bytes, series, of, seconds);
+    const AllSeries& all = RowsOf(step, times);
+    const std::set<uint32_t> seconds = WideSeconds(all, of, kept);
+    for (const v1::SeriesReport& series : all) {
+      if (shown_.count(&series) > 0) WriteSeries(step.block_size_bytes(), series, of, seconds);
     }
     json_.EndArray();
     json_.Key("kept").String(kept);

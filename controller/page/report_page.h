@@ -34,6 +34,7 @@ struct PageLimits {
 
 // {"report": the report as in report.json, but without the columns below,
 // "configuration": [[label, option, value]], "steps": [{
+//   "row_seconds": 60 where series and seconds below hold the report's minutes, since the step was folded by age,
 //   "series": [{kind, host, qm, storage, "of": rows before thinning, "irregular": [...] with "row" as here, and packed
 //     columns (html_page.h) named as in report.json; "bytes" only where a row's bytes are not its writes times the
 //     block},

@@ -7,22 +7,23 @@ plimsoll.timeCharts = (() => {
   // are hidden at first.
   const MOST_LINES = 24;
 
-  // The remark on series that are thinned; nothing where no series is.
-  const thinned = (found) => {
+  // The remark on series of a step that are thinned; nothing where no series is.
+  const thinned = (step, found) => {
     const some = found.filter((one) => one.series.thinned);
     if (some.length === 0) return null;
-    return some.every((one) => one.scope.kind === 'qm') ?
+    const text = some.every((one) => one.scope.kind === 'qm') ?
         plimsoll.THINNED :
         plimsoll.words.all(plimsoll.THINNED_TOGETHER[some[0].series.kept]);
+    return step.rowSeconds > 1 ? text.replaceAll('second', 'minute').replace('timeline.csv', 'minutes.csv') : text;
   };
 
   // The range of a step's time, with its positions as text.
   const timeRange = (step) =>
-      new plimsoll.Range(0, step.end_s, (at) => format.elapsed(at, step.end_s < 10 ? 1 : 0), 0.5);
+      new plimsoll.Range(0, step.end_s, (at) => format.elapsed(at, step.end_s < 10 ? 1 : 0), step.rowSeconds / 2);
 
   const timeOptions = (step, range) => ({
     range,
-    xTitle: 'Time in step',
+    xTitle: 'Time in step' + (step.rowSeconds > 1 ? ', by minute' : ''),
     xTicks: plimsoll.timeTicks,
   });
 
@@ -40,14 +41,15 @@ plimsoll.timeCharts = (() => {
         (start ? ' (' + format.timeAfter(start, from) + ' UTC)' : '');
   };
 
-  // Rates by second: rows that cover several seconds fill all of them; the closing row has no rate.
-  const ratesBySecond = (series, column) => {
+  // Rates by second, or by rows of another length: rows that cover several fill all of them; the closing row has no
+  // rate.
+  const ratesByRow = (series, column, rowSeconds) => {
     const rates = new Map();
     series.second.forEach((from, row) => {
       const length = series.length_s[row];
       if (series.closing[row] || length <= 0) return;
-      for (let at = 0; at < Math.max(1, Math.ceil(length - 1e-9)); ++at) {
-        rates.set(from + at, {rate: series[column][row] / length, length: Math.min(1, length - at)});
+      for (let at = 0; at < Math.max(1, length - 1e-9); at += rowSeconds) {
+        rates.set(from + at, {rate: series[column][row] / length, length: Math.min(rowSeconds, length - at)});
       }
     });
     return rates;
@@ -84,7 +86,7 @@ plimsoll.timeCharts = (() => {
                        }));
     const found = all.filter((one) => one.series !== null);
     const missing = byOperation ? all.find((one) => one.series === null) : undefined;
-    const rates = found.map((one) => ratesBySecond(one.series, column));
+    const rates = found.map((one) => ratesByRow(one.series, column, step.rowSeconds));
     const seconds = [...new Set(rates.flatMap((one) => [...one.keys()]))].sort((a, b) => a - b);
     const lengths = seconds.map((at) => Math.max(...rates.map((one) => (one.has(at) ? one.get(at).length : 0))));
     const scale = column === 'bytes' ? 1e-6 : 1;
@@ -115,10 +117,10 @@ plimsoll.timeCharts = (() => {
       yTick: format.shortCount,
       yText: (value) => text(value) + ' ' + unit,
       underlays: [plimsoll.stalls.shade(step), ofKind(step)],
-      thinned: thinned(found),
+      thinned: thinned(step, found),
       remark: hidden > 0 ? format.count(hidden) + ' of ' + format.count(lines.length) +
               ' queue managers are hidden; click a name in the legend to show it.' :
-          missing ? 'The report does not have the ' + missing.operation.name + ' of each second.' :
+          missing ? 'The report does not have the ' + missing.operation.name + ' of each ' + step.rowName + '.' :
                     null,
     });
   };
@@ -196,13 +198,13 @@ plimsoll.timeCharts = (() => {
       xText: (_, at) => (at < rows.length ? second(step, series.second[rows[at]], series.length_s[rows[at]]) : END),
       series: lines,
       floor,
-      yTitle: step.timeName() + ' of the ' + step.whose() + ' in each second',
+      yTitle: step.timeName() + ' of the ' + step.whose() + ' in each ' + step.rowName,
       yTick: format.shortTime,
       yText: format.time,
       log,
       height: 280,
       underlays: behind(step, scope, heat),
-      thinned: series === null ? null : thinned([{scope, series}]),
+      thinned: series === null ? null : thinned(step, [{scope, series}]),
       remark,
     });
   };

@@ -340,7 +340,11 @@ struct SeriesPlace {
 // Goes through the rows of a series, in order. A null series has no rows.
 class SeriesRows {
  public:
-  explicit SeriesRows(const v1::SeriesReport* series) : series_(series) { Read(); }
+  // `row_ns`: length of a row that is not irregular.
+  explicit SeriesRows(const v1::SeriesReport* series, int64_t row_ns = kNsPerSecond)
+      : series_(series), row_ns_(row_ns) {
+    Read();
+  }
 
   bool done() const { return series_ == nullptr || row_ >= series_->second_size(); }
   // Undefined after the last row.
@@ -360,7 +364,7 @@ class SeriesRows {
  private:
   void Read() {
     if (done()) return;
-    span_ = RowSpan{series_->second(row_)};
+    span_ = RowSpan{series_->second(row_), row_ns_};
     if (next_irregular_ == series_->irregular_size()) return;
     const v1::IrregularRow& irregular = series_->irregular(next_irregular_);
     if (static_cast<int>(irregular.row()) != row_) return;
@@ -370,6 +374,7 @@ class SeriesRows {
   }
 
   const v1::SeriesReport* series_;
+  int64_t row_ns_;
   int row_ = 0;
   int next_irregular_ = 0;
   RowSpan span_;
@@ -382,9 +387,9 @@ class SeriesByScope {
     for (const v1::SeriesReport& series : list) by_scope_.try_emplace(ScopeOf(series), &series);
   }
   // The rows of the scope that `series` is about; no rows where the list lacks that scope.
-  SeriesRows RowsLike(const v1::SeriesReport& series) const {
+  SeriesRows RowsLike(const v1::SeriesReport& series, int64_t row_ns) const {
     const auto found = by_scope_.find(ScopeOf(series));
-    return SeriesRows(found == by_scope_.end() ? nullptr : found->second);
+    return SeriesRows(found == by_scope_.end() ? nullptr : found->second, row_ns);
   }
 
  private:
@@ -494,9 +499,14 @@ CsvTable<SecondRow> SecondColumns(const v1::Report& report, const std::vector<st
   return table;
 }
 
-}  // namespace
+// The series of a step's times by second, or by minute.
+template <typename Times>
+const google::protobuf::RepeatedPtrField<v1::SeriesReport>& RowsOf(const Times& times, bool minutes) {
+  return minutes ? times.minutes() : times.series();
+}
 
-std::string RenderTimelineCsv(const v1::Report& report) {
+std::string RenderSeriesCsv(const v1::Report& report, bool minutes) {
+  const int64_t row_ns = (minutes ? 60 : 1) * kNsPerSecond;
   const std::vector<std::string> operations = OperationNames(report);
   CsvTable<SecondRow> table = SecondColumns(report, operations);
   if (HasPlacement(report)) {
@@ -511,15 +521,15 @@ std::string RenderTimelineCsv(const v1::Report& report) {
   if (read != operations.end()) reads = static_cast<size_t>(read - operations.begin());
   std::string csv = table.Heading();
   for (const v1::StepReport& step : report.steps()) {
-    const SeriesByScope responses(step.response().series());
+    const SeriesByScope responses(RowsOf(step.response(), minutes));
     std::vector<SeriesByScope> parts;
-    for (const std::string& name : operations) parts.emplace_back(OperationOf(step, name).series());
-    for (const v1::SeriesReport& series : step.series()) {
-      SeriesRows response = responses.RowsLike(series);
+    for (const std::string& name : operations) parts.emplace_back(RowsOf(OperationOf(step, name), minutes));
+    for (const v1::SeriesReport& series : RowsOf(step, minutes)) {
+      SeriesRows response = responses.RowsLike(series, row_ns);
       std::vector<SeriesRows> part_rows;
-      for (const SeriesByScope& part : parts) part_rows.push_back(part.RowsLike(series));
+      for (const SeriesByScope& part : parts) part_rows.push_back(part.RowsLike(series, row_ns));
       bool closed = false;
-      for (SeriesRows rows(&series); !rows.done(); rows.Next()) {
+      for (SeriesRows rows(&series, row_ns); !rows.done(); rows.Next()) {
         SecondRow second{report, step, series, rows.row(), rows.span(), response.Find(rows.span())};
         for (SeriesRows& part : part_rows) second.operations.push_back(part.Find(rows.span()));
         csv += table.Line(second);
@@ -537,6 +547,20 @@ std::string RenderTimelineCsv(const v1::Report& report) {
     }
   }
   return csv;
+}
+
+}  // namespace
+
+std::string RenderTimelineCsv(const v1::Report& report) {
+  return RenderSeriesCsv(report, /*minutes=*/false);
+}
+
+bool HasMinutes(const v1::Report& report) {
+  return std::ranges::any_of(report.steps(), [](const v1::StepReport& step) { return step.has_whole_seconds(); });
+}
+
+std::string RenderMinutesCsv(const v1::Report& report) {
+  return RenderSeriesCsv(report, /*minutes=*/true);
 }
 
 }  // namespace plimsoll

@@ -57,7 +57,14 @@ class CsvTable {
 // One row a step and scope. Thin percentiles and what does not apply are empty cells.
 std::string RenderCsv(const v1::Report& report);
 
-// One row a step, scope and second.
+// One row a step, scope and second. Where a step's frames were folded by age, the rows of hosts and queue managers end
+// at StepReport.whole_seconds, and later percentiles are empty cells.
 std::string RenderTimelineCsv(const v1::Report& report);
+
+// Whether a step has series by minute.
+bool HasMinutes(const v1::Report& report);
+// One row a step, scope and minute, with the columns of RenderTimelineCsv; `second` is the minute's first one. Only of
+// steps that have minutes.
+std::string RenderMinutesCsv(const v1::Report& report);
 
 }  // namespace plimsoll

@@ -24,6 +24,28 @@ class PageLines(pages.PageTest):
             self.assertEqual(shown[3], series["latency_max_ns"])
         self.assertLessEqual({("99", False), ("99.9", False), ("99.9", True)}, seen)
 
+    def test_a_step_of_hours_is_drawn_by_minute(self):
+        report = self.sample("minutes")
+        (step,) = report["steps"]
+        (cluster,) = [one for one in step["minutes"] if one["kind"] == "cluster"]
+        hosts = [one for one in step["minutes"] if one["kind"] == "host"]
+        throughput, latency = self.browser.script(
+            f"return {CHARTS}.slice(0, 2).map(c => [c.options.x, c.options.series.map(s => s.values), c.options.xTitle, c.options.yTitle])")
+        middles = [second + 30 for second in cluster["second"]]
+        for x, _, x_title, _ in (throughput, latency):
+            self.assertEqual(x, middles)
+            self.assertEqual(x_title, "Time in step, by minute")
+        self.assertIn("in each minute", latency[3])
+        self.assertEqual(throughput[1], [[writes / 60 for writes in one["writes"]] for one in hosts])
+        self.assertEqual(latency[1][1], [value if enough(writes, "99") else None
+                                         for value, writes in zip(cluster["p99_ns"], cluster["writes"])])
+        self.assertNotIn(None, latency[1][3])
+        # A zoom ends where nothing finer is known.
+        shown = self.browser.script("const r = plimsoll.page.state.range; for (let i = 0; i < 20; ++i) r.zoom(0.5);"
+                                    "return r.current[1] - r.current[0];")
+        self.assertEqual(shown, 30)
+        self.assert_quiet()
+
     def test_a_host_that_is_lost_adds_nothing_afterwards(self):
         report = self.sample("lost")
         (step,) = report["steps"]

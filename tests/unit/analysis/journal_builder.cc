@@ -448,6 +448,18 @@ std::vector<v1::JournalRecord> MakeJournal(const SimRun& run) {
   return JournalMaker(run).Make();
 }
 
+std::vector<v1::JournalRecord> WithFold(std::vector<v1::JournalRecord> records, int64_t whole_seconds) {
+  for (v1::JournalRecord& record : records) {
+    if (!record.has_step_begin()) continue;
+    v1::StepFoldRules& rules = *record.mutable_step_begin()->mutable_fold();
+    rules.set_whole_seconds(whole_seconds);
+    rules.set_settle_seconds(10);
+    rules.set_around_stall_seconds(3);
+    rules.set_most_whole_of_hour(30);
+  }
+  return records;
+}
+
 v1::Report Analyze(const std::vector<v1::JournalRecord>& records) {
   Analyzer analyzer;
   for (const v1::JournalRecord& record : records) analyzer.Add(record);

@@ -122,6 +122,9 @@ SimRun Placement(int64_t duration_ns = 2 * kNsPerSecond);
 // The records of the run, in order. Probes take 80 us there and back, and the host's side is exactly in the middle.
 std::vector<v1::JournalRecord> MakeJournal(const SimRun& run);
 
+// The records with steps that fold their frames by age from the second `whole_seconds` on, a multiple of 60.
+std::vector<v1::JournalRecord> WithFold(std::vector<v1::JournalRecord> records, int64_t whole_seconds = 60);
+
 // What the analysis makes of records.
 v1::Report Analyze(const std::vector<v1::JournalRecord>& records);
 

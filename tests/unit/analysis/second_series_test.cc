@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "controller/analysis/seconds.h"
+#include "tests/random_seed.h"
 #include "tests/testing.h"
+#include "tests/unit/analysis/random_numbers.h"
 
 namespace plimsoll {
 namespace {
@@ -96,6 +100,80 @@ TEST(BySecond, KeepsSecondsInAnyOrder) {
     if (value != 0) found.push_back(second);
   });
   EXPECT_THAT(found, ElementsAre(0, 63, 64, 128, 500, 400'000, 863'936, 863'999, 4'000'000'000));
+}
+
+// A random series of some minutes, with wide ranges and seconds without a write; the same one for equal seeds.
+void FillSeries(uint64_t seed, const std::function<void(uint32_t)>& passed, SecondSeries& series) {
+  tests::Random random(seed);
+  for (uint32_t second = 0; second < 900;) {
+    passed(second);
+    const auto sums = [&random] {
+      const auto writes = static_cast<uint64_t>(tests::Between(random, 1, 50));
+      return WriteSums{writes, writes * 1'000, 2'000, writes * 4'096};
+    };
+    const int64_t kind = tests::Between(random, 0, 40);
+    const auto length = static_cast<uint32_t>(tests::Between(random, 2, 90));
+    if (kind == 0 && second + length < 900) {
+      series.AddWide(second, second + length - 1, sums());
+      second += length;
+    } else {
+      if (kind > 4) series.Add(second, sums());
+      ++second;
+    }
+  }
+}
+
+// Whatever was aged and when, what remains is that of the whole series.
+TEST(SecondSeriesProperty, AgedSecondsKeepMinutesAndExtremes) {
+  const uint32_t seed = tests::RandomSeed();
+  SCOPED_TRACE(seed);
+  tests::Random random(seed);
+  for (int i = 0; i < 200; ++i) {
+    const uint64_t of_series = random();
+    const auto from = static_cast<uint32_t>(60 * tests::Between(random, 0, 8));
+    SecondSeries whole;
+    FillSeries(of_series, [](uint32_t /*second*/) {}, whole);
+    SecondSeries aged;
+    // A frame covers what is passed: nothing more comes for seconds below.
+    FillSeries(
+        of_series,
+        [&](uint32_t second) {
+          if (second % 7 == 0) aged.AgeBelow(from, second / 60 * 60);
+        },
+        aged);
+    SecondSeries merged;
+    merged.Merge(aged);
+    const uint32_t end = whole.EndSecond();
+    EXPECT_EQ(merged.EndSecond(), end);
+    EXPECT_EQ(merged.RowCount(end), whole.RowCount(end));
+    EXPECT_EQ(merged.frames(), whole.frames());
+    EXPECT_EQ(Rows(merged, from), Rows(whole, from));
+    const SecondSeries minutes = merged.ByMinute();
+    const SecondSeries expected = whole.ByMinute();
+    EXPECT_EQ(Rows(minutes, end / 60 + 1), Rows(expected, end / 60 + 1));
+    for (uint64_t WriteSums::* const figure : {&WriteSums::writes, &WriteSums::bytes}) {
+      for (const uint32_t seconds : {end - 1, end, end + 70}) {
+        const SecondExtremes have = merged.Extremes(seconds, figure);
+        const SecondExtremes want = whole.Extremes(seconds, figure);
+        EXPECT_EQ(have.seconds, want.seconds);
+        EXPECT_EQ(have.averaged_seconds, want.averaged_seconds);
+        EXPECT_EQ(have.sum, want.sum);
+        EXPECT_EQ(have.min, want.min);
+        EXPECT_EQ(have.max, want.max);
+        EXPECT_EQ(have.most_min, want.most_min);
+      }
+    }
+  }
+}
+
+TEST(SecondSeries, AMinuteHasAllOfItsSeconds) {
+  SecondSeries series;
+  series.Add(0, Writes(5));
+  series.Add(59, Writes(6));
+  series.Add(60, Writes(7));
+  series.AddWide(110, 125, Writes(20));
+  series.Add(130, Writes(1));
+  EXPECT_THAT(Rows(series.ByMinute(), 3), ElementsAre(Pair(0, 11), Pair(1, 28)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Prints the page, or with --json the JSON report, of a made-up run: page_sample
-// cutoff|drill|empty|hostile|hour|long-drill|lost|many|mixed|mq-log|parts|placement|plain|queues|reads|restart|search|
+// cutoff|drill|empty|hostile|hour|long-drill|lost|many|minutes|mixed|mq-log|parts|placement|plain|queues|reads|restart|search|
 // sweep|storages.
 //
 // For the browser tests, and to look at; what it shows was never measured.
@@ -349,6 +349,7 @@ v1::Report LongDrillReport() {
 
 int Main(const std::string& kind, bool json) {
   const std::map<std::string, v1::Report (*)()> kinds = {{"hour", tests::HourReport},
+                                                         {"minutes", tests::MinutesReport},
                                                          {"hostile", tests::HostileReport},
                                                          {"cutoff", tests::CutOffReport},
                                                          {"placement", PlacedReport},
