@@ -26,11 +26,6 @@ namespace {
 // No run has more hosts; bounds what a damaged journal can make us hold.
 constexpr size_t kMaxHosts = 100'000;
 
-// How long a stall lasts by the plan; 0: not set.
-int64_t StallOf(const v1::TestPlan& plan) {
-  return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
-}
-
 }  // namespace
 
 Analyzer::Analyzer(uint64_t series_rows) : series_rows_(series_rows) {}

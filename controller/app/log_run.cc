@@ -33,6 +33,8 @@
 #include "controller/report/main_operation.h"
 #include "controller/report/playback.h"
 #include "controller/run/disturber.h"
+#include "controller/run/fold_choice.h"
+#include "controller/run/journal_size.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/read_back.h"
@@ -160,6 +162,11 @@ class LogRun final : public PlannedRun {
     options.log = &log;
     options.feed = &feed_;
     options.guard = guard_.get();
+    if (guard_ != nullptr && plan_.has_journal_limit_bytes()) {
+      guard_->Ask([&log, limit_bytes = plan_.journal_limit_bytes()](MonotonicNs /*now*/) {
+        return OverJournalLimit(log.journal_bytes(), limit_bytes);
+      });
+    }
     const std::unique_ptr<CommandRunner> commands = MakeCommandRunner();
     std::optional<Disturber> disturber;
     if (!plan_.disturb().empty()) {
@@ -257,6 +264,39 @@ class LogRun final : public PlannedRun {
                  << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
   }
 
+  // What the run's journal would take, as a line.
+  std::string JournalText() const {
+    JournalLoad load;
+    load.interval_ns = kFrameIntervalNs;
+    load.steps = plan_.until_steady_ns() > 0 ? MostRounds(plan_) : 1;
+    uint64_t bytes = 0;
+    const auto writers_of = [this](uint32_t most) {
+      uint64_t writers = 0;
+      for (const v1::LogWorkload& workload : workloads_) writers += std::min(workload.qm(), most);
+      return writers;
+    };
+    if (ListsSteps(plan_)) {
+      for (const v1::LogStep& step : steps_) {
+        load.writers = writers_of(step.qm() > 0 ? step.qm() : UINT32_MAX);
+        load.warmup_ns = step.warmup_ns();
+        load.measured_ns = step.duration_ns();
+        load.fold = UsualFold();
+        if (load.fold && !FoldsFrames(plan_, step, *load.fold)) load.fold.reset();
+        bytes += JournalBytesOf(load);
+      }
+    } else {
+      load.writers = writers_of(UINT32_MAX);
+      load.measured_ns = WritingTimeOf(plan_).ns;
+      bytes = JournalBytesOf(load);
+    }
+    const bool traced = plan_.trace() == v1::TOGGLE_ON;
+    return absl::StrCat("The journal would take up to ", FormatSizeForPeople(bytes),
+                        traced ? absl::StrCat(", and up to ", FormatSizeForPeople(plan_.trace_limit_bytes()),
+                                              " (--trace-limit) of traces")
+                               : std::string(),
+                        ", in the directory of the results.");
+  }
+
   void DryRun() override {
     if (recording_ != nullptr) {
       for (const std::string& text : DescribeRecording(*recording_, fleet().hosts(), workloads_)) {
@@ -268,16 +308,19 @@ class LogRun final : public PlannedRun {
     } else {
       for (const std::string& text : DescribeFiles(plan_, fleet().hosts(), files_)) console_.out << text << '\n';
     }
+    const std::string journal_text = JournalText();
     if (!ListsSteps(plan_)) {
       console_.out << "a search of at most " << FormatDuration(WritingTimeOf(plan_).ns) << ". Nothing was touched."
-                   << std::endl;
+                   << '\n'
+                   << journal_text << std::endl;
       return;
     }
     console_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
                  << (plan_.workload().one_pass() ? "one pass, at most " : "") << FormatDuration(plan_.duration_ns())
                  << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                            : "")
-                 << RoundsText(plan_) << ". Nothing was touched." << std::endl;
+                 << RoundsText(plan_) << ". Nothing was touched.\n"
+                 << journal_text << std::endl;
     if (HasPlacement(plan_)) {
       for (const std::string& text : DescribePlacement(plan_)) console_.out << SanitizeForTerminal(text) << '\n';
     }

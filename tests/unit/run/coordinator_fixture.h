@@ -110,10 +110,12 @@ class CoordinatorTest : public ::testing::Test {
         clock_, events_);
     fleet.DescribeAll(std::vector<std::vector<std::string>>(addresses.size(), {"/fake"}), kNsPerSecond);
     LabelHosts(fleet.hosts());
-    auto journal = JournalWriter::Create(path_, /*directory=*/-1, [this](int fd, const void* data, size_t size) {
+    JournalCalls calls;
+    calls.write = [this](int fd, const void* data, size_t size) {
       disk_.WaitWhileHung();
       return write(fd, data, size);
-    });
+    };
+    auto journal = JournalWriter::Create(path_, /*directory=*/-1, std::move(calls));
     EXPECT_THAT(journal, IsOk());
     RunLog log(*std::move(journal), clock_, most_waiting_bytes_);
     on_log_(log);

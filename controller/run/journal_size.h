@@ -1,0 +1,31 @@
+// How large the journal of a run becomes, and what ends a run whose journal becomes too large.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "plimsoll/v1/journal.pb.h"
+
+namespace plimsoll {
+
+// What a part of a run writes to its journal.
+struct JournalLoad {
+  uint64_t writers = 0;
+  // Of the warm-up and the measured part; of all steps that are alike.
+  int64_t warmup_ns = 0;
+  int64_t measured_ns = 0;
+  uint64_t steps = 1;
+  int64_t interval_ns = 0;
+  // How the steps fold their frames; nothing: they do not.
+  std::optional<v1::StepFoldRules> fold;
+};
+
+// Size of the journal without traces, from what frames have been measured to take.
+uint64_t JournalBytesOf(const JournalLoad& load);
+
+// Why the run must end, where its journal has so many bytes and may have at most `limit_bytes`; empty: it need not.
+// What remains of the limit is for the end of the run.
+std::string OverJournalLimit(uint64_t journal_bytes, uint64_t limit_bytes);
+
+}  // namespace plimsoll
