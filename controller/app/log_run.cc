@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <set>
@@ -68,6 +69,7 @@ class LogRun final : public PlannedRun {
                    how.beside.run_id.empty() ? NewRunId() : how.beside.run_id, how.beside.beside_key),
         steps_(ExpandSteps(plan_)),
         workloads_(EffectiveWorkloads(plan_)),
+        fold_(around.fold),
         recording_(recording) {}
 
   // What its disturbances did and nothing has undone, a line each.
@@ -162,6 +164,7 @@ class LogRun final : public PlannedRun {
     options.log = &log;
     options.feed = &feed_;
     options.guard = guard_.get();
+    options.fold = fold_;
     if (guard_ != nullptr && plan_.has_journal_limit_bytes()) {
       guard_->Ask([&log, limit_bytes = plan_.journal_limit_bytes()](MonotonicNs /*now*/) {
         return OverJournalLimit(log.journal_bytes(), limit_bytes);
@@ -280,8 +283,8 @@ class LogRun final : public PlannedRun {
         load.writers = writers_of(step.qm() > 0 ? step.qm() : UINT32_MAX);
         load.warmup_ns = step.warmup_ns();
         load.measured_ns = step.duration_ns();
-        load.fold = UsualFold();
-        if (load.fold && !FoldsFrames(plan_, step, *load.fold)) load.fold.reset();
+        load.fold = fold_;
+        if (fold_ && !FoldsFrames(plan_, step, *fold_)) load.fold.reset();
         bytes += JournalBytesOf(load);
       }
     } else {
@@ -390,6 +393,7 @@ class LogRun final : public PlannedRun {
 
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
+  const std::optional<v1::StepFoldRules> fold_;
   const PatternFile* const recording_;
   std::vector<std::string> not_undone_;
   // Null: the plan has neither conditions nor a time to end by.

@@ -59,8 +59,8 @@ class RecentReader {
  public:
   static absl::StatusOr<RecentReader> Open(const std::string& journal);
 
-  // None of the files holds a record.
-  bool empty() const { return files_.empty(); }
+  // Neither of the files is there: the run is over, or folds nothing.
+  bool absent() const { return absent_; }
   // Reads the first record with a frame that is not settled.
   absl::Status Begin(const SettledSoFar& settled);
   // The next record; null: there is none.
@@ -78,6 +78,7 @@ class RecentReader {
   // Takes out what is settled; false where that is all.
   static bool LeaveUnsettled(const SettledSoFar& settled, v1::JournalRecord& record);
 
+  bool absent_ = true;
   std::vector<File> files_;
   size_t file_ = 0;
   // The first record of files_[file_] was not taken yet.
@@ -92,8 +93,9 @@ absl::StatusOr<RecentReader> RecentReader::Open(const std::string& journal) {
   for (const char* const suffix : kRecentSuffixes) {
     const std::string path = absl::StrCat(journal, suffix);
     struct stat info{};
-    // A file that was just made, or cleared.
     if (stat(path.c_str(), &info) != 0 && errno == ENOENT) continue;
+    recent.absent_ = false;
+    // A file that was just made, or cleared.
     if (S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= kJournalMagic.size()) continue;
     PLIMSOLL_ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(path));
     recent.files_.push_back({std::move(reader), {}});
@@ -187,6 +189,8 @@ class MergedReader {
   uint64_t visited_ = 0;
   // Number that the next record has; 0: none had one so far.
   uint64_t next_number_ = 0;
+  // Records up to the last MinutesSettled, with frames of later seconds.
+  uint64_t waited_ = 0;
 };
 
 absl::Status MergedReader::AdvanceJournal() {
@@ -228,7 +232,10 @@ absl::StatusOr<MergedReader::Taken> MergedReader::TakeNext(uint64_t number) {
   const bool of_recent = recent != nullptr && recent->number() == number;
   const bool of_journal = has_record_ && record_.number() == number;
   const bool settled_once = of_recent && number <= settled_.number;
-  if (!settled_once) {
+  if (settled_once) {
+    ++waited_;
+  } else {
+    if (waited_ < settled_.mark.waiting_records()) return Taken::kMissing;
     const bool split = (of_recent && recent->frames().split()) || (of_journal && record_.frames().split());
     if (number > next_number_ || (split && !(of_recent && of_journal))) return Taken::kMissing;
     if (number < next_number_) {
@@ -266,13 +273,15 @@ absl::StatusOr<JournalEnd> MergedReader::Read() {
     if (taken == Taken::kMissing) break;
   }
   if (!has_record_ && !damage_.ok()) return damage_;
+  const bool lacks = waited_ < settled_.mark.waiting_records();
   JournalEnd end;
   end.records = visited_;
   end.bytes = bytes_;
   const uint64_t of_journal = (has_record_ ? journal_.end().bytes - bytes_ : 0) + journal_.UnreadBytes().value_or(0);
   end.trailing_bytes = of_journal + recent_.unread_bytes();
-  // One that was read and not taken.
+  // One that was read and not taken, or is not there.
   if (recent_.next() != nullptr) end.trailing_bytes += recent_.next()->ByteSizeLong();
+  if (lacks) end.trailing_bytes = std::max<uint64_t>(end.trailing_bytes, 1);
   return end;
 }
 
@@ -292,7 +301,7 @@ absl::StatusOr<JournalEnd> ReadRecords(RecordReader& reader, uint64_t most_recor
 absl::StatusOr<JournalEnd> ReadRawJournal(const std::string& path, const VisitRaw& visit) {
   PLIMSOLL_ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(path));
   PLIMSOLL_ASSIGN_OR_RETURN(RecentReader recent, RecentReader::Open(path));
-  if (recent.empty()) return ReadRecords(reader, UINT64_MAX, visit);
+  if (recent.absent()) return ReadRecords(reader, UINT64_MAX, visit);
   PLIMSOLL_ASSIGN_OR_RETURN(SettledSoFar settled, FindSettled(path));
   return MergedReader(std::move(reader), std::move(recent), std::move(settled), visit).Read();
 }

@@ -22,8 +22,8 @@ absl::Status RecentFrames::Append(const v1::JournalRecord& record, int64_t secon
   if (turn.empty) turn.first_second = turn.last_second = second;
   turn.empty = false;
   turn.last_second = std::max(turn.last_second, second);
-  turn.last_number = record.number();
   turn.settled = false;
+  waiting_.push_back(second);
   return turn.file->Append(record);
 }
 
@@ -42,8 +42,11 @@ absl::Status RecentFrames::Switch(int64_t second) {
   return absl::OkStatus();
 }
 
-void RecentFrames::Settle(uint64_t number, int64_t second) {
-  for (Turn& turn : turns_) turn.settled |= turn.last_number <= number && turn.last_second < second;
+absl::StatusOr<uint64_t> RecentFrames::Settle(int64_t second) {
+  std::erase_if(waiting_, [second](int64_t of_record) { return of_record < second; });
+  for (Turn& turn : turns_) turn.settled |= turn.last_second < second;
+  PLIMSOLL_RETURN_IF_ERROR(Flush());
+  return waiting_.size();
 }
 
 bool RecentFrames::settled() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "controller/journal/results.h"
 #include "plimsoll/v1/journal.pb.h"
 
@@ -35,11 +36,11 @@ class RecentFrames {
   explicit RecentFrames(JournalWriter& journal, int64_t seconds_of_file = kSecondsOfFile)
       : journal_(journal), seconds_of_file_(seconds_of_file) {}
 
-  // Keeps a record of frames, whose number is larger than those before. `second`: the largest one in which one of its
-  // frames begins.
+  // Keeps a record of frames. `second`: the largest one in which one of its frames begins.
   absl::Status Append(const v1::JournalRecord& record, int64_t second);
-  // The journal was given what follows from all frames of records up to `number` that begin below `second`.
-  void Settle(uint64_t number, int64_t second);
+  // The journal is about to be given what follows from all frames that begin below `second`. Returns how many records
+  // have others; these are written out then, so that a reader who finds fewer knows that some are missing.
+  absl::StatusOr<uint64_t> Settle(int64_t second);
   // No frame is kept that was not settled.
   bool settled() const;
   absl::Status Flush();
@@ -58,7 +59,6 @@ class RecentFrames {
     // Of the frames that it holds.
     int64_t first_second = 0;
     int64_t last_second = 0;
-    uint64_t last_number = 0;
     bool settled = true;
   };
   // Lets the other file take its turn, if it can and it is time.
@@ -68,6 +68,8 @@ class RecentFrames {
   const int64_t seconds_of_file_;
   std::array<Turn, kRecentSuffixes.size()> turns_;
   size_t now_ = 0;
+  // Of each record with frames that are not settled, the largest second in which one begins.
+  std::vector<int64_t> waiting_;
 };
 
 }  // namespace plimsoll

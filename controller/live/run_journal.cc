@@ -132,6 +132,7 @@ absl::Status RunJournal::KeepFrames(const v1::JournalRecord& record) {
 absl::Status RunJournal::GiveOut() {
   if (!step_ || !step_->mark) return absl::OkStatus();
   const StepFold::Mark mark = *std::exchange(step_->mark, std::nullopt);
+  PLIMSOLL_ASSIGN_OR_RETURN(const uint64_t waiting_records, recent_.Settle(mark.settled_seconds));
   v1::JournalRecord settled;
   settled.set_time_ns(time_ns_);
   settled.set_number(number_);
@@ -154,7 +155,7 @@ absl::Status RunJournal::GiveOut() {
   record.mutable_minutes_settled()->set_step(step_->number);
   record.mutable_minutes_settled()->set_settled_seconds(mark.settled_seconds);
   record.mutable_minutes_settled()->set_whole_of_hour(mark.whole_of_hour);
-  recent_.Settle(number_, mark.settled_seconds);
+  record.mutable_minutes_settled()->set_waiting_records(waiting_records);
   return journal_->Append(record);
 }
 

@@ -133,6 +133,7 @@ class CoordinatorTest : public ::testing::Test {
     options.clock = &clock_;
     options.log = &log;
     options.feed = &feed;
+    options.fold = fold_;
     options.guard = guard_.get();
     if (guard_ != nullptr) feed.Add(guard_);
     Disturber disturber({plan_, &commands_, &clock_, &log, &feed, [](const std::string& /*text*/) {}});
@@ -175,6 +176,7 @@ class CoordinatorTest : public ::testing::Test {
   // What the hosts play; without `read`: nothing.
   PatternSource pattern_;
   std::vector<std::string> notes_;
+  std::optional<v1::StepFoldRules> fold_ = UsualFold();
   // Null: there is none.
   std::shared_ptr<RunGuard> guard_;
   // What the plan's disturbances start.
