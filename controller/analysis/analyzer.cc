@@ -13,6 +13,7 @@
 #include "controller/analysis/kind_analysis.h"
 #include "controller/analysis/mq_log_report.h"
 #include "controller/analysis/record_name.h"
+#include "controller/analysis/step_folding.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/watch_report.h"
 #include "controller/analysis/whole_run.h"

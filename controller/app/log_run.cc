@@ -269,35 +269,35 @@ class LogRun final : public PlannedRun {
 
   // What the run's journal would take, as a line.
   std::string JournalText() const {
-    JournalLoad load;
-    load.interval_ns = kFrameIntervalNs;
-    load.steps = plan_.until_steady_ns() > 0 ? MostRounds(plan_) : 1;
-    uint64_t bytes = 0;
-    const auto writers_of = [this](uint32_t most) {
-      uint64_t writers = 0;
-      for (const v1::LogWorkload& workload : workloads_) writers += std::min(workload.qm(), most);
-      return writers;
-    };
-    if (ListsSteps(plan_)) {
-      for (const v1::LogStep& step : steps_) {
-        load.writers = writers_of(step.qm() > 0 ? step.qm() : UINT32_MAX);
-        load.warmup_ns = step.warmup_ns();
-        load.measured_ns = step.duration_ns();
-        load.fold = fold_;
-        if (fold_ && !FoldsFrames(plan_, step, *fold_)) load.fold.reset();
-        bytes += JournalBytesOf(load);
-      }
-    } else {
-      load.writers = writers_of(UINT32_MAX);
-      load.measured_ns = WritingTimeOf(plan_).ns;
-      bytes = JournalBytesOf(load);
+    const uint64_t rounds = plan_.until_steady_ns() > 0 ? MostRounds(plan_) : 1;
+    std::vector<v1::LogStep> steps = steps_;
+    if (!ListsSteps(plan_)) {
+      steps.assign(1, v1::LogStep());
+      steps.front().set_duration_ns(WritingTimeOf(plan_).ns);
     }
-    const bool traced = plan_.trace() == v1::TOGGLE_ON;
-    return absl::StrCat("The journal would take up to ", FormatSizeForPeople(bytes),
-                        traced ? absl::StrCat(", and up to ", FormatSizeForPeople(plan_.trace_limit_bytes()),
-                                              " (--trace-limit) of traces")
-                               : std::string(),
-                        ", in the directory of the results.");
+    uint64_t bytes = 0;
+    bool rates_known = true;
+    for (const v1::LogStep& step : steps) {
+      const bool folds = fold_ && FoldsFrames(plan_, step, *fold_);
+      for (const v1::LogWorkload& workload : workloads_) {
+        const double rate = step.has_rate_per_second() ? step.rate_per_second() : workload.rate_per_second();
+        rates_known = rates_known && rate > 0;
+        bytes += rounds * JournalBytesOf({.writers = step.qm() > 0 ? std::min(step.qm(), workload.qm()) : workload.qm(),
+                                          .writes_per_second = rate > 0 ? rate : kUsualWritesPerSecond,
+                                          .warmup_ns = step.warmup_ns(),
+                                          .measured_ns = step.duration_ns(),
+                                          .interval_ns = kFrameIntervalNs,
+                                          .fold = folds ? fold_ : std::nullopt});
+      }
+    }
+    std::string text = absl::StrCat("The journal would take some ", FormatSizeForPeople(bytes));
+    if (!rates_known)
+      absl::StrAppend(&text, " (at ", kUsualWritesPerSecond, " writes/s for each writer without a rate)");
+    if (plan_.trace() == v1::TOGGLE_ON) {
+      absl::StrAppend(&text, ", and up to ", FormatSizeForPeople(plan_.trace_limit_bytes()),
+                      " of traces (--trace-limit)");
+    }
+    return text + ".";
   }
 
   void DryRun() override {

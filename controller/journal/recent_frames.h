@@ -27,7 +27,7 @@ std::vector<std::string> JournalFileNames(const std::string& journal);
 // Not thread-safe.
 class RecentFrames {
  public:
-  // A file is given up for the other one when it holds frames of so many seconds. Longer while frames of the other one
+  // The other file takes its turn when one holds frames of so many seconds. Longer while frames of the other one
   // wait for a host that is silent. The journal has few records meanwhile, so that a switch costs little; 200 hosts
   // with 8 queue managers fill some 250 MB in two minutes.
   static constexpr int64_t kSecondsOfFile = 120;

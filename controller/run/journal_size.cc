@@ -8,39 +8,40 @@
 namespace plimsoll {
 namespace {
 
-// A frame of a second with 300 writes, and what its host adds: 1,317 B a writer and second, by `scripts/bench day`.
-// Frames of shorter intervals hold fewer writes and are smaller: what is made of it is an upper estimate.
-constexpr uint64_t kBytesOfFrame = 1'317;
-// A folded minute of a writer with 300 writes/s: a distribution, and the figures of each second. Made of frames whose
-// latencies are spread as widely as those of `scripts/bench day`, whose rows show what a day takes.
-constexpr uint64_t kBytesOfFoldedMinute = 2'000;
-constexpr int64_t kSecondsOfMinute = 60;
-constexpr int64_t kSecondsOfHour = 3'600;
+// A frame, and for each of its writes. A frame of a second with 300 writes takes 1,317 B by `scripts/bench day`, with
+// what its host adds; one of 250 ms with 75 such writes 480 B. Frames of many writes take less, since latencies repeat.
+constexpr double kBytesOfFrame = 200;
+constexpr double kBytesOfWrite = 3.75;
+// A folded minute of a writer with 300 writes/s and response times, whose latencies spread as those of `scripts/bench
+// day`: two distributions of 7 kB, and the figures of each second.
+constexpr double kBytesOfFoldedMinute = 14'900;
+constexpr double kSecondsOfMinute = 60;
+constexpr double kSecondsOfHour = 3'600;
 
 // What of a limit is left for the end of the run: frames that are under way, those that are settled only then, the
 // answers of the hosts.
 constexpr uint64_t kEndShare = 16;
 
-uint64_t SecondsIn(int64_t length_ns) {
-  return static_cast<uint64_t>(std::max<int64_t>(length_ns, 0) / kNsPerSecond);
+double SecondsIn(int64_t length_ns) {
+  return static_cast<double>(length_ns) / kNsPerSecond;
 }
 
 }  // namespace
 
 uint64_t JournalBytesOf(const JournalLoad& load) {
-  const auto frames_a_second = static_cast<uint64_t>(kNsPerSecond / load.interval_ns);
-  const uint64_t measured_s = SecondsIn(load.measured_ns);
-  uint64_t whole_s = measured_s;
+  const double measured_s = SecondsIn(load.measured_ns);
+  double whole_s = measured_s;
   if (load.fold) {
-    whole_s = std::min(whole_s, static_cast<uint64_t>(load.fold->whole_seconds()));
-    // A step with as many stalls as can be kept whole has more.
-    const uint64_t folded_hours = (measured_s - whole_s) / kSecondsOfHour;
-    whole_s += std::min(folded_hours * static_cast<uint64_t>(load.fold->most_whole_of_hour()), measured_s - whole_s);
+    whole_s = std::min(measured_s, static_cast<double>(load.fold->whole_seconds()));
+    // With so many stalls that no more seconds stay whole.
+    const double folded_hours = (measured_s - whole_s) / kSecondsOfHour;
+    whole_s += folded_hours * static_cast<double>(load.fold->most_whole_of_hour());
   }
-  const uint64_t minutes = (measured_s - whole_s + kSecondsOfMinute - 1) / kSecondsOfMinute;
-  const uint64_t of_writer =
-      (whole_s + SecondsIn(load.warmup_ns)) * frames_a_second * kBytesOfFrame + minutes * kBytesOfFoldedMinute;
-  return of_writer * load.writers * load.steps;
+  const double interval_s = SecondsIn(load.interval_ns);
+  const double frames = (SecondsIn(load.warmup_ns) + whole_s) / interval_s;
+  const double of_writer = frames * (kBytesOfFrame + kBytesOfWrite * load.writes_per_second * interval_s) +
+                           (measured_s - whole_s) / kSecondsOfMinute * kBytesOfFoldedMinute;
+  return static_cast<uint64_t>(of_writer * static_cast<double>(load.writers));
 }
 
 std::string OverJournalLimit(uint64_t journal_bytes, uint64_t limit_bytes) {

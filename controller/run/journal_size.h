@@ -9,19 +9,21 @@
 
 namespace plimsoll {
 
-// What a part of a run writes to its journal.
+// What stands for the rate of writers that have none.
+inline constexpr double kUsualWritesPerSecond = 300;
+
+// What writers that are alike put into the journal in a step.
 struct JournalLoad {
   uint64_t writers = 0;
-  // Of the warm-up and the measured part; of all steps that are alike.
+  double writes_per_second = kUsualWritesPerSecond;
   int64_t warmup_ns = 0;
   int64_t measured_ns = 0;
-  uint64_t steps = 1;
   int64_t interval_ns = 0;
-  // How the steps fold their frames; nothing: they do not.
+  // How the step folds its frames; nothing: it does not.
   std::optional<v1::StepFoldRules> fold;
 };
 
-// Size of the journal without traces, from what frames have been measured to take.
+// Bytes of the journal without traces, by what frames have been measured to take.
 uint64_t JournalBytesOf(const JournalLoad& load);
 
 // Why the run must end, where its journal has so many bytes and may have at most `limit_bytes`; empty: it need not.

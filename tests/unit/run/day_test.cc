@@ -75,8 +75,8 @@ TEST(Day, AFoldedDayLeavesAJournalThatGivesItsReport) {
   }
   Analyzer analyzer;
   uint64_t settled = 0;
-  const absl::StatusOr<std::string> damage = ReadWholeRecords(
-      directory.Sub("folded/journal"), [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
+  const absl::StatusOr<std::string> damage =
+      ReadWholeRecords(directory.Sub("folded/journal"), [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
         settled += record.frames().settled() ? 1U : 0U;
         analyzer.Add(record);
       });

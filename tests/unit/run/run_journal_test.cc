@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
 #include <map>
-#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -28,8 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Records = std::vector<v1::JournalRecord>;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr int64_t kWholeSeconds = 60;
 constexpr int64_t kSecondsOfFile = 60;
@@ -243,9 +245,9 @@ TEST_F(RunJournalTest, OfAStepThatEndsBeforeAnythingIsFoldedHasNoOtherFile) {
 // Killed at a thousand moments, in runs with and without a lost host: the report is that of the records that had come,
 // all of those that were written out among them.
 TEST_F(RunJournalTest, KilledAtAnyMomentCountsNothingTwiceAndLosesNothing) {
-  constexpr int kRuns = 5;
+  constexpr uint32_t kRuns = 5;
   constexpr int kKills = 200;
-  for (int i = 0; i < kRuns; ++i) {
+  for (uint32_t i = 0; i < kRuns; ++i) {
     const bool loses = i % 2 == 1;
     const Records run = RecordsOf(FoldedRun(random_, Between(random_, 200, 300), loses ? 2 : 1 + i / 2,
                                             loses ? std::optional(Between(random_, 70, 190)) : std::nullopt));
