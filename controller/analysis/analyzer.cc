@@ -13,6 +13,7 @@
 #include "controller/analysis/kind_analysis.h"
 #include "controller/analysis/mq_log_report.h"
 #include "controller/analysis/record_name.h"
+#include "controller/analysis/step_folding.h"
 #include "controller/analysis/verdict_cause.h"
 #include "controller/analysis/watch_report.h"
 #include "controller/analysis/whole_run.h"
@@ -25,11 +26,6 @@ namespace {
 
 // No run has more hosts; bounds what a damaged journal can make us hold.
 constexpr size_t kMaxHosts = 100'000;
-
-// How long a stall lasts by the plan; 0: not set.
-int64_t StallOf(const v1::TestPlan& plan) {
-  return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
-}
 
 }  // namespace
 

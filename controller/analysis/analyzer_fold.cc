@@ -9,41 +9,23 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "controller/analysis/analyzer.h"
+#include "controller/analysis/step_folding.h"
 
 namespace plimsoll {
 namespace {
 
-// Beyond it, no rule is one that a run can have.
-constexpr int64_t kMostWholeSeconds = 864'000;
-constexpr int64_t kMostSettleSeconds = 600;
 constexpr int64_t kMinuteSeconds = 60;
 // Live views show ten minutes at most.
 constexpr uint32_t kLiveSeconds = 1'200;
-
-absl::Status CheckFoldRules(const v1::StepFoldRules& rules) {
-  const bool fine = rules.whole_seconds() >= 0 && rules.whole_seconds() <= kMostWholeSeconds &&
-                    rules.whole_seconds() % kMinuteSeconds == 0 && rules.settle_seconds() <= kMostSettleSeconds &&
-                    rules.around_stall_seconds() >= 0 && rules.around_stall_seconds() < rules.settle_seconds() &&
-                    rules.most_whole_of_hour() >= 0;
-  if (!fine) return absl::InvalidArgumentError("a fold that no step can have");
-  return absl::OkStatus();
-}
 
 }  // namespace
 
 absl::Status Analyzer::BeginFold(const v1::StepBegin& begin) {
   const StepShape& shape = step_->shape();
   if (!begin.has_fold()) return absl::OkStatus();
-  PLIMSOLL_RETURN_IF_ERROR(CheckFoldRules(begin.fold()));
+  PLIMSOLL_ASSIGN_OR_RETURN(const FoldRules rules, FoldRulesOf(begin.fold(), shape.interval_ns, shape.stall_ns));
   if (section_ || disturb_ || shape.one_pass) return absl::InvalidArgumentError("its kind of run folds no frames");
   if (!fold_) {
-    FoldRules rules;
-    rules.interval_ns = shape.interval_ns;
-    rules.stall_ns = shape.stall_ns;
-    rules.whole_seconds = begin.fold().whole_seconds();
-    rules.settle_seconds = begin.fold().settle_seconds();
-    rules.around_stall_seconds = begin.fold().around_stall_seconds();
-    rules.most_whole_of_hour = begin.fold().most_whole_of_hour();
     fold_ = std::make_unique<StepFold>(rules, [this](uint32_t host, v1::Frame&& frame) {
       TakeFrame(host, frame, /*may_be_folded=*/true);
       hosts_with_settled_.insert(host);
@@ -55,15 +37,7 @@ absl::Status Analyzer::BeginFold(const v1::StepBegin& begin) {
       step_->Fold(static_cast<uint32_t>(rules.whole_seconds), KeepsWriterSeconds(rules.whole_seconds), hosts_);
     }
   }
-  for (const auto& [number, facts] : hosts_) {
-    if (!step_->IsArmed(number) || facts.lost) continue;
-    std::vector<uint32_t> qms;
-    const std::vector<std::optional<BlockRange>> blocks = facts.Blocks(step_->step());
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      if (blocks[i]) qms.push_back(static_cast<uint32_t>(i + 1));
-    }
-    fold_->Expect(number, qms, step_->HostMeasuredStartNs(number).value_or(0));
-  }
+  ExpectWriters(begin, step_->step(), hosts_, *fold_);
   return live_step_->Begin(begin, hosts_);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <set>
@@ -34,6 +35,8 @@
 #include "controller/report/main_operation.h"
 #include "controller/report/playback.h"
 #include "controller/run/disturber.h"
+#include "controller/run/fold_choice.h"
+#include "controller/run/journal_size.h"
 #include "controller/run/preparation.h"
 #include "controller/run/process.h"
 #include "controller/run/run_guard.h"
@@ -66,6 +69,7 @@ class LogRun final : public PlannedRun {
                    how.beside.run_id.empty() ? NewRunId() : how.beside.run_id, how.beside.beside_key),
         steps_(ExpandSteps(plan_)),
         workloads_(EffectiveWorkloads(plan_)),
+        fold_(around.fold),
         recording_(recording) {}
 
   // What its disturbances did and nothing has undone, a line each.
@@ -160,6 +164,12 @@ class LogRun final : public PlannedRun {
     options.log = &log;
     options.feed = &feed_;
     options.guard = guard_.get();
+    options.fold = fold_;
+    if (guard_ != nullptr && plan_.has_journal_limit_bytes()) {
+      guard_->Ask([&log, limit_bytes = plan_.journal_limit_bytes()](MonotonicNs /*now*/) {
+        return OverJournalLimit(log.journal_bytes(), limit_bytes);
+      });
+    }
     const std::unique_ptr<CommandRunner> commands = MakeCommandRunner();
     std::optional<Disturber> disturber;
     if (!plan_.disturb().empty()) {
@@ -254,6 +264,39 @@ class LogRun final : public PlannedRun {
                  << FormatSizeForPeople(total_bytes) << " would be written to prepare; ";
   }
 
+  // What the run's journal would take, as a line.
+  std::string JournalText() const {
+    const uint64_t rounds = plan_.until_steady_ns() > 0 ? MostRounds(plan_) : 1;
+    std::vector<v1::LogStep> steps = steps_;
+    if (!ListsSteps(plan_)) {
+      steps.assign(1, v1::LogStep());
+      steps.front().set_duration_ns(WritingTimeOf(plan_).ns);
+    }
+    uint64_t bytes = 0;
+    bool rates_known = true;
+    for (const v1::LogStep& step : steps) {
+      const bool folds = fold_ && FoldsFrames(plan_, step, *fold_);
+      for (const v1::LogWorkload& workload : workloads_) {
+        const double rate = step.has_rate_per_second() ? step.rate_per_second() : workload.rate_per_second();
+        rates_known = rates_known && rate > 0;
+        bytes += rounds * JournalBytesOf({.writers = step.qm() > 0 ? std::min(step.qm(), workload.qm()) : workload.qm(),
+                                          .writes_per_second = rate > 0 ? rate : kUsualWritesPerSecond,
+                                          .warmup_ns = step.warmup_ns(),
+                                          .measured_ns = step.duration_ns(),
+                                          .interval_ns = kFrameIntervalNs,
+                                          .fold = folds ? fold_ : std::nullopt});
+      }
+    }
+    std::string text = absl::StrCat("The journal would take some ", FormatSizeForPeople(bytes));
+    if (!rates_known)
+      absl::StrAppend(&text, " (at ", kUsualWritesPerSecond, " writes/s for each writer without a rate)");
+    if (plan_.trace() == v1::TOGGLE_ON) {
+      absl::StrAppend(&text, ", and up to ", FormatSizeForPeople(plan_.trace_limit_bytes()),
+                      " of traces (--trace-limit)");
+    }
+    return text + ".";
+  }
+
   void DryRun() override {
     if (recording_ != nullptr) {
       for (const std::string& text : DescribeRecording(*recording_, fleet().hosts(), workloads_)) {
@@ -265,16 +308,19 @@ class LogRun final : public PlannedRun {
     } else {
       for (const std::string& text : DescribeFiles(plan_, fleet().hosts(), files_)) console_.out << text << '\n';
     }
+    const std::string journal_text = JournalText();
     if (!ListsSteps(plan_)) {
       console_.out << "a search of at most " << FormatDuration(WritingTimeOf(plan_).ns) << ". Nothing was touched."
-                   << std::endl;
+                   << '\n'
+                   << journal_text << std::endl;
       return;
     }
     console_.out << steps_.size() << (steps_.size() == 1 ? " step of " : " steps of ")
                  << (plan_.workload().one_pass() ? "one pass, at most " : "") << FormatDuration(plan_.duration_ns())
                  << (plan_.warmup_ns() > 0 ? absl::StrCat(" after ", FormatDuration(plan_.warmup_ns()), " of warm-up")
                                            : "")
-                 << RoundsText(plan_) << ". Nothing was touched." << std::endl;
+                 << RoundsText(plan_) << ". Nothing was touched.\n"
+                 << journal_text << std::endl;
     if (HasPlacement(plan_)) {
       for (const std::string& text : DescribePlacement(plan_)) console_.out << SanitizeForTerminal(text) << '\n';
     }
@@ -344,6 +390,7 @@ class LogRun final : public PlannedRun {
 
   const std::vector<v1::LogStep> steps_;
   const std::vector<v1::LogWorkload> workloads_;
+  const std::optional<v1::StepFoldRules> fold_;
   const PatternFile* const recording_;
   std::vector<std::string> not_undone_;
   // Null: the plan has neither conditions nor a time to end by.

@@ -84,7 +84,7 @@ std::vector<std::pair<std::string, std::string>> ReportFiles(const v1::Report& r
 absl::Status WriteReportFiles(const ResultsDirectory& results, Seal seal, const v1::Report& report,
                               std::string* digest_text) {
   absl::Status first;
-  std::vector<std::string> sealed = {"journal"};
+  std::vector<std::string> sealed = results.JournalNames();
   for (const auto& [name, content] : ReportFiles(report)) {
     first.Update(results.Write(name, content));
     sealed.push_back(name);

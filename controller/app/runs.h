@@ -25,9 +25,11 @@
 #include "controller/live/live_feed.h"
 #include "controller/render/text.h"
 #include "controller/run/coordinator.h"
+#include "controller/run/fold_choice.h"
 #include "controller/run/held_program.h"
 #include "plimsoll/v1/check_report.pb.h"
 #include "plimsoll/v1/controller.pb.h"
+#include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
 
@@ -65,6 +67,8 @@ struct RunSurroundings {
   std::function<v1::ControllerFacts()> describe_controller;
   // Called with the run's log, before its first record, on the thread that runs it. Empty: not called.
   std::function<void(RunLog& log)> on_log;
+  // How long steps of runs that write logs fold their frames by age; nothing: none does.
+  std::optional<v1::StepFoldRules> fold = UsualFold();
 };
 
 // The machine's own.

@@ -16,6 +16,7 @@
 #include "common/files.h"
 #include "common/posix.h"
 #include "common/status_macros.h"
+#include "controller/journal/recent_frames.h"
 #include "controller/journal/sha256.h"
 
 namespace plimsoll {
@@ -128,7 +129,13 @@ absl::Status AddFile(int directory, const std::string& name, std::vector<FileSum
 absl::Status AddPart(int directory, const ResultsPart& part, std::vector<FileSum>& files) {
   const absl::StatusOr<std::string> text = ReadList(directory, part.directory);
   if (absl::IsNotFound(text.status())) {
-    return AddFile(directory, absl::StrCat(part.directory, "/", part.evidence), files);
+    PLIMSOLL_RETURN_IF_ERROR(AddFile(directory, absl::StrCat(part.directory, "/", part.evidence), files));
+    // Of a journal that was cut off.
+    for (const char* const suffix : kRecentSuffixes) {
+      const absl::Status added = AddFile(directory, absl::StrCat(part.directory, "/", part.evidence, suffix), files);
+      if (!added.ok() && !absl::IsNotFound(added)) return added;
+    }
+    return absl::OkStatus();
   }
   PLIMSOLL_RETURN_IF_ERROR(text.status());
   const absl::StatusOr<std::vector<FileSum>> listed = ReadFileSums(*text);

@@ -56,7 +56,7 @@ absl::StatusOr<DigestState> CheckDigest(const std::string& directory);
 // A directory of results below those of their command: "load-1" of an acceptance.
 struct ResultsPart {
   std::string directory;
-  // The file that its outcome follows from.
+  // The file that its outcome follows from. Files of a journal beside it count, too (JournalFileNames).
   std::string evidence;
 };
 

@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <array>
 #include <cerrno>
@@ -22,69 +21,74 @@
 #include "absl/strings/str_format.h"
 #include "common/files.h"
 #include "common/posix.h"
-#include "common/protocol.h"
 #include "common/status_macros.h"
 #include "common/units.h"
+#include "controller/journal/recent_frames.h"
+#include "controller/journal/record_layout.h"
 
 namespace plimsoll {
 namespace {
 
-constexpr std::array<char, 8> kMagic = {'P', 'L', 'I', 'M', 'J', 'R', 'N', 'L'};
-constexpr size_t kHeaderBytes = 12;
 constexpr size_t kFlushBytes = size_t{256} << 10;
-constexpr uint32_t kMaxRecordBytes = uint32_t{64} << 20;
-
-struct RecordHeader {
-  uint32_t length = 0;
-  uint16_t format = 0;
-  uint16_t reserved = 0;  // zero: anything else is damage
-  uint32_t crc = 0;
-};
-
-uint32_t Crc(const void* data, size_t size) {
-  return static_cast<uint32_t>(crc32_z(0, static_cast<const unsigned char*>(data), size));
-}
 
 void PutLittleEndian(uint64_t value, size_t bytes, std::string& out) {
   for (size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
 }
 
-uint64_t GetLittleEndian(const unsigned char* data, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes; ++i) value |= uint64_t{data[i]} << (8 * i);
-  return value;
-}
-
-RecordHeader ParseHeader(const unsigned char* data) {
-  RecordHeader header;
-  header.length = static_cast<uint32_t>(GetLittleEndian(data, 4));
-  header.format = static_cast<uint16_t>(GetLittleEndian(data + 4, 2));
-  header.reserved = static_cast<uint16_t>(GetLittleEndian(data + 6, 2));
-  header.crc = static_cast<uint32_t>(GetLittleEndian(data + 8, 4));
-  return header;
+// A record without a number has nothing that an older program would misread.
+uint16_t FormatOf(const v1::JournalRecord& record) {
+  return record.number() == 0 ? kUnnumberedFormat : kJournalFormat;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path, int directory,
-                                                                     WriteCall write_call) {
-  const std::string name = directory < 0 ? path : path.substr(path.rfind('/') + 1);
-  UniqueFd fd(openat(directory < 0 ? AT_FDCWD : directory, name.c_str(),
-                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!fd.valid()) return PosixError("open", path, errno);
-  auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(fd), std::move(write_call)));
-  writer->buffer_.assign(kMagic.data(), kMagic.size());
+                                                                     JournalCalls calls) {
+  UniqueFd held;
+  if (directory >= 0) {
+    held = UniqueFd(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+    if (!held.valid()) return PosixError("open", path, errno);
+  }
+  return Make(path, std::move(held), std::move(calls));
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Make(const std::string& path, UniqueFd directory,
+                                                                   JournalCalls calls) {
+  auto writer = std::unique_ptr<JournalWriter>(new JournalWriter(path, std::move(directory), std::move(calls)));
+  writer->fd_ = UniqueFd(
+      openat(writer->Place(), writer->Name().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!writer->fd_.valid()) return PosixError("open", path, errno);
+  writer->buffer_.assign(kJournalMagic.data(), kJournalMagic.size());
+  writer->bytes_ = writer->buffer_.size();
   return writer;
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::CreateBeside(const std::string& suffix) const {
+  UniqueFd held;
+  if (directory_.valid()) {
+    held = UniqueFd(fcntl(directory_.get(), F_DUPFD_CLOEXEC, 0));
+    if (!held.valid()) return PosixError("open", path_, errno);
+  }
+  return Make(absl::StrCat(path_, suffix), std::move(held), calls_);
+}
+
+int JournalWriter::Place() const {
+  return directory_.valid() ? directory_.get() : AT_FDCWD;
+}
+
+std::string JournalWriter::Name() const {
+  return directory_.valid() ? path_.substr(path_.rfind('/') + 1) : path_;
 }
 
 absl::Status JournalWriter::Append(const v1::JournalRecord& record) {
   PLIMSOLL_RETURN_IF_ERROR(failed_);
   const std::string payload = record.SerializeAsString();
   PutLittleEndian(payload.size(), 4, buffer_);
-  PutLittleEndian(kJournalFormat, 2, buffer_);
+  PutLittleEndian(FormatOf(record), 2, buffer_);
   PutLittleEndian(0, 2, buffer_);
-  PutLittleEndian(Crc(payload.data(), payload.size()), 4, buffer_);
+  PutLittleEndian(RecordCrc(payload), 4, buffer_);
   buffer_ += payload;
+  bytes_ += kRecordHeaderBytes + payload.size();
   return buffer_.size() >= kFlushBytes ? Flush() : absl::OkStatus();
 }
 
@@ -92,7 +96,7 @@ absl::Status JournalWriter::Flush() {
   PLIMSOLL_RETURN_IF_ERROR(failed_);
   size_t done = 0;
   while (done < buffer_.size()) {
-    const ssize_t n = write_(fd_.get(), buffer_.data() + done, buffer_.size() - done);
+    const ssize_t n = calls_.write(fd_.get(), buffer_.data() + done, buffer_.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       failed_ = PosixError("write", path_, errno);
@@ -108,9 +112,31 @@ absl::Status JournalWriter::Flush() {
   return failed_;
 }
 
-absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
-                                       const std::function<void(const v1::JournalRecord&)>& visit) {
-  return ReadRawJournal(path, [&visit](const v1::JournalRecord& record, const RawRecord& /*raw*/) { visit(record); });
+absl::Status JournalWriter::Sync() {
+  PLIMSOLL_RETURN_IF_ERROR(Flush());
+  // A file system that has no fsync keeps things as it does.
+  if (calls_.sync(fd_.get()) != 0 && errno != EINVAL && errno != EROFS) failed_ = PosixError("fsync", path_, errno);
+  return failed_;
+}
+
+absl::Status JournalWriter::Clear() {
+  PLIMSOLL_RETURN_IF_ERROR(failed_);
+  buffer_.clear();
+  bytes_ = 0;
+  if (calls_.truncate(fd_.get(), 0) != 0 || lseek(fd_.get(), 0, SEEK_SET) != 0) {
+    failed_ = PosixError("truncate", path_, errno);
+    return failed_;
+  }
+  buffer_.assign(kJournalMagic.data(), kJournalMagic.size());
+  bytes_ = buffer_.size();
+  return absl::OkStatus();
+}
+
+absl::Status JournalWriter::Remove() {
+  buffer_.clear();
+  bytes_ = 0;
+  if (unlinkat(Place(), Name().c_str(), 0) != 0 && errno != ENOENT) return PosixError("remove", path_, errno);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> FindJournal(const std::string& path) {
@@ -128,89 +154,6 @@ absl::StatusOr<std::string> FindJournal(const std::string& path) {
                      "`plimsoll run` printed"));
   }
   return journal;
-}
-
-absl::StatusOr<std::string> ReadWholeRecords(
-    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
-  uint64_t records = 0;
-  const absl::StatusOr<JournalEnd> end =
-      ReadRawJournal(path, [&](const v1::JournalRecord& record, const RawRecord& raw) {
-        ++records;
-        visit(record, raw);
-      });
-  if (!end.ok() && end.status().code() != absl::StatusCode::kDataLoss) return end.status();
-  if (records == 0) return absl::InvalidArgumentError(path + ": holds no record of a run yet");
-  if (!end.ok()) return std::string(end.status().message());
-  if (end->trailing_bytes == 0) return std::string();
-  return absl::StrCat("The journal is cut off at byte ", FormatCount(end->bytes));
-}
-
-namespace {
-
-// As ReadRawJournal; stops behind `most_records`.
-absl::StatusOr<JournalEnd> ReadRecords(const std::string& path, uint64_t most_records,
-                                       const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
-  PLIMSOLL_ASSIGN_OR_RETURN(const UniqueFd fd, OpenRegularFile(path));
-  std::array<char, kMagic.size()> magic{};
-  PLIMSOLL_ASSIGN_OR_RETURN(const size_t magic_bytes, ReadFully(fd.get(), path, magic.data(), magic.size()));
-  if (magic_bytes != magic.size() || magic != kMagic) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a journal of plimsoll (or holds nothing yet)"));
-  }
-  JournalEnd end;
-  end.bytes = magic.size();
-  std::string payload;
-  while (end.records < most_records) {
-    std::array<unsigned char, kHeaderBytes> raw{};
-    PLIMSOLL_ASSIGN_OR_RETURN(const size_t header_bytes, ReadFully(fd.get(), path, raw.data(), raw.size()));
-    if (header_bytes == 0) return end;
-    end.trailing_bytes = header_bytes;
-    if (header_bytes < raw.size()) return end;
-    const RecordHeader header = ParseHeader(raw.data());
-    if (header.format > kJournalFormat) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          path, ": record ", end.records + 1, " has format ", header.format, "; this version reads formats up to ",
-          kJournalFormat, "; use the version that wrote it, or a newer one"));
-    }
-    if (header.length > kMaxRecordBytes || header.format == 0 || header.reserved != 0) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes, " is damaged"));
-    }
-    payload.resize(header.length);
-    PLIMSOLL_ASSIGN_OR_RETURN(const size_t payload_bytes, ReadFully(fd.get(), path, payload.data(), payload.size()));
-    end.trailing_bytes += payload_bytes;
-    if (payload_bytes < payload.size()) return end;
-    v1::JournalRecord record;
-    if (const absl::Status cost = CheckParseBudget(*record.descriptor(), payload); !cost.ok()) {
-      return absl::DataLossError(absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes,
-                                              " is damaged: ", std::string(cost.message())));
-    }
-    if (Crc(payload.data(), payload.size()) != header.crc ||
-        !record.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": record ", end.records + 1, " at byte ", end.bytes, " is damaged (checksum)"));
-    }
-    visit(record, {end.bytes + kHeaderBytes, payload});
-    ++end.records;
-    end.bytes += end.trailing_bytes;
-    end.trailing_bytes = 0;
-  }
-  return end;
-}
-
-}  // namespace
-
-absl::StatusOr<JournalEnd> ReadRawJournal(
-    const std::string& path, const std::function<void(const v1::JournalRecord&, const RawRecord&)>& visit) {
-  return ReadRecords(path, UINT64_MAX, visit);
-}
-
-absl::StatusOr<v1::JournalRecord> ReadFirstRecord(const std::string& path) {
-  v1::JournalRecord first;
-  PLIMSOLL_ASSIGN_OR_RETURN(
-      const JournalEnd end,
-      ReadRecords(path, 1, [&first](const v1::JournalRecord& record, const RawRecord& /*raw*/) { first = record; }));
-  if (end.records == 0) return absl::NotFoundError(path + ": holds no record of a run yet");
-  return first;
 }
 
 absl::StatusOr<JournalParts> JournalParts::Open(const std::string& path) {
@@ -453,6 +396,16 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> ResultsDirectory::CreateJournal()
   return JournalWriter::Create(absl::StrCat(path_, "/", kJournalName), directory_.fd.get());
 }
 
+std::vector<std::string> ResultsDirectory::JournalNames() const {
+  std::vector<std::string> names = JournalFileNames(kJournalName);
+  // The journal itself has to be there.
+  std::erase_if(names, [this](const std::string& name) {
+    struct stat facts{};
+    return name != kJournalName && fstatat(directory_.fd.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0;
+  });
+  return names;
+}
+
 absl::Status ResultsDirectory::Write(const std::string& name, const std::string& content) const {
   PLIMSOLL_ASSIGN_OR_RETURN(FileWriter file,
                             FileWriter::InDirectory(directory_.fd.get(), name, absl::StrCat(path_, "/", name)));
@@ -470,7 +423,7 @@ absl::Status ResultsDirectory::Restore() {
 }
 
 void ResultsDirectory::Discard() const {
-  unlinkat(directory_.fd.get(), kJournalName, 0);
+  for (const std::string& name : JournalFileNames(kJournalName)) unlinkat(directory_.fd.get(), name.c_str(), 0);
   unlinkat(directory_.fd.get(), "plan.yaml", 0);
   // Only where it is empty.
   if (directory_.made()) unlinkat(directory_.parent.get(), directory_.name.c_str(), AT_REMOVEDIR);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,44 +24,72 @@
 namespace plimsoll {
 
 // Format version of a record. Readers know this one and all before it.
-inline constexpr uint16_t kJournalFormat = 4;
+inline constexpr uint16_t kJournalFormat = 5;
+// That of records without a number (JournalRecord.number), which are as those of the version before.
+inline constexpr uint16_t kUnnumberedFormat = 4;
 
-// Writes records. What Flush has written survives the process (not the machine: there is no fsync). Not thread-safe.
+// The system's calls, or what a test puts in their place.
+struct JournalCalls {
+  std::function<ssize_t(int fd, const void* data, size_t size)> write = ::write;
+  std::function<int(int fd)> sync = ::fdatasync;
+  std::function<int(int fd, off_t size)> truncate = ::ftruncate;
+};
+
+// Writes records. What Flush has written survives the process, and what Sync has written the machine. Not thread-safe.
 class JournalWriter {
  public:
-  // write(2), or what a test puts in its place.
-  using WriteCall = std::function<ssize_t(int fd, const void* data, size_t size)>;
-
   // Makes the file; ALREADY_EXISTS where it is there. With `directory`, a descriptor, it is made in that directory
   // under the last component of `path`.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path, int directory = -1,
-                                                               WriteCall write_call = write);
+                                                               JournalCalls calls = {});
+  // Makes another such file in the directory, whose name is this one's with the suffix.
+  absl::StatusOr<std::unique_ptr<JournalWriter>> CreateBeside(const std::string& suffix) const;
 
   // Appends to the buffer, which flushes itself from 256 KiB on. After a failed write nothing more is written, so that
   // the file stays a prefix of what was given, and every later call returns the first error.
   absl::Status Append(const v1::JournalRecord& record);
   absl::Status Flush();
+  // Waits until everything is on the disk.
+  absl::Status Sync();
+  // Begins again: the file holds no record.
+  absl::Status Clear();
+  // Removes the file. Called last.
+  absl::Status Remove();
+  // Size of the file once it is flushed.
+  uint64_t bytes() const { return bytes_; }
 
  private:
-  JournalWriter(std::string path, UniqueFd fd, WriteCall write_call)
-      : path_(std::move(path)), fd_(std::move(fd)), write_(std::move(write_call)) {}
+  JournalWriter(std::string path, UniqueFd directory, JournalCalls calls)
+      : path_(std::move(path)), directory_(std::move(directory)), calls_(std::move(calls)) {}
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Make(const std::string& path, UniqueFd directory,
+                                                             JournalCalls calls);
+  // For openat and its like: where the file is, and its name there.
+  int Place() const;
+  std::string Name() const;
 
   std::string path_;
+  // The directory that the file was made in; no descriptor: `path_` alone is its place.
+  UniqueFd directory_;
+  JournalCalls calls_;
   UniqueFd fd_;
-  WriteCall write_;
   std::string buffer_;
+  uint64_t bytes_ = 0;
   absl::Status failed_;
 };
 
 // What a journal ended with.
 struct JournalEnd {
   uint64_t records = 0;
+  // Of the file `journal`, up to the last record that was read of it.
   uint64_t bytes = 0;
-  // Bytes behind the last whole record: the journal was cut off. 0: it ends with a record.
+  // Bytes of all its files behind the last whole record, or behind one that is missing: the journal was cut off. 0: it
+  // ends with a record.
   uint64_t trailing_bytes = 0;
 };
 
-// Calls `visit` with every whole record, in order. A cut-off end is not an error (see JournalEnd). DATA_LOSS where a
+// Calls `visit` with every whole record, in order, those of frames that are not settled yet (recent_frames.h) among the
+// others. A record of such frames may lack those that are settled. A cut-off end is not an error (see JournalEnd);
+// everything behind a record that none of the files holds counts as cut off, too. DATA_LOSS where a
 // checksum is wrong in the middle, INVALID_ARGUMENT where the file is not a journal, FAILED_PRECONDITION where a newer
 // version wrote it. Memory: one record at a time, at most 64 MiB.
 absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
@@ -70,11 +99,12 @@ absl::StatusOr<JournalEnd> ReadJournal(const std::string& path,
 // whole yet; else as ReadJournal.
 absl::StatusOr<v1::JournalRecord> ReadFirstRecord(const std::string& path);
 
-// A whole record as it lies in its file.
+// A whole record as it lies in the file `journal`.
 struct RawRecord {
   // First byte of the payload, counted from the file's beginning.
   uint64_t offset = 0;
-  // Valid during the visit.
+  // Valid during the visit. Empty for records of frames that are not settled yet, which lie in another file and have no
+  // traces.
   const std::string& payload;
 };
 
@@ -180,6 +210,8 @@ class ResultsDirectory {
   // The directory itself, for openat and its like; valid as long as the object.
   int descriptor() const { return directory_.fd.get(); }
   absl::StatusOr<std::unique_ptr<JournalWriter>> CreateJournal() const;
+  // The names of the files that the journal has now, which is one unless the run is under way or was cut off.
+  std::vector<std::string> JournalNames() const;
   // Writes the file whole, or leaves the old one.
   absl::Status Write(const std::string& name, const std::string& content) const;
   // Where the directory was removed meanwhile: makes it again.

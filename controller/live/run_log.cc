@@ -77,7 +77,7 @@ void RecordSink::Run() {
 RunLog::RunLog(std::unique_ptr<JournalWriter> journal, const Clock& clock, size_t most_waiting_bytes)
     : clock_(clock),
       most_waiting_bytes_(most_waiting_bytes),
-      journal_(std::move(journal)),
+      journal_(journal == nullptr ? nullptr : std::make_unique<RunJournal>(std::move(journal))),
       analysis_(
           std::make_unique<RecordSink>([this](const v1::JournalRecord& record) { analyzer_.Add(record); }, [] {})) {
   if (journal_ == nullptr) return;

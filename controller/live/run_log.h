@@ -15,6 +15,7 @@
 #include "common/mutex.h"
 #include "controller/analysis/analyzer.h"
 #include "controller/journal/results.h"
+#include "controller/live/run_journal.h"
 #include "plimsoll/v1/journal.pb.h"
 
 namespace plimsoll {
@@ -90,6 +91,8 @@ class RunLog {
   Analyzer& analyzer();
   // As analyzer(), for at most so long; null where it was not enough.
   const Analyzer* AnalyzerWithin(int64_t timeout_ns) { return analysis_->DrainFor(timeout_ns) ? &analyzer_ : nullptr; }
+  // Size of the journal's files together, as far as they were given to its thread's disk; 0 without a journal.
+  uint64_t journal_bytes() const { return journal_ == nullptr ? 0 : journal_->bytes(); }
   // Why the journal is incomplete; OK where it is not.
   const absl::Status& journal_status() const { return journal_status_; }
 
@@ -102,7 +105,7 @@ class RunLog {
 
   const Clock& clock_;
   const size_t most_waiting_bytes_;
-  std::unique_ptr<JournalWriter> journal_;
+  std::unique_ptr<RunJournal> journal_;
   absl::Status journal_status_;
   Analyzer analyzer_;
   std::vector<std::function<void(const v1::JournalRecord&)>> watches_;

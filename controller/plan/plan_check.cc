@@ -263,7 +263,7 @@ class Checker {
     if (kind.kind == RunKind::kHa || kind.kind == RunKind::kWatch || kind.kind == RunKind::kRestart) {
       for (const auto& [given, key] :
            {std::pair(!plan_.abort_if().empty(), "abort_if"), std::pair(plan_.has_end_by(), "end_by"),
-            std::pair(plan_.has_protect(), "protect")}) {
+            std::pair(plan_.has_protect(), "protect"), std::pair(plan_.has_journal_limit_bytes(), "journal_limit")}) {
         if (given) return Add(PlanKey(key), ": ", kind.noun, " takes none; leave it out");
       }
       return;

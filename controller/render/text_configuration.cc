@@ -350,6 +350,8 @@ std::vector<ConfigurationRow> ConfigurationRows(const v1::Report& report) {
   }
   rows.push_back({"Ends early if", "--abort-if", absl::StrJoin(plan.abort_if(), ", or ")});
   rows.push_back({"Ends by", "--end-by", plan.end_by()});
+  rows.push_back({"Journal at most", "--journal-limit",
+                  plan.has_journal_limit_bytes() ? FormatSizeForPeople(plan.journal_limit_bytes()) : ""});
   if (plan.has_protect()) {
     rows.push_back({"Protects", "--protect",
                     absl::StrCat(plan.protect(), ": the run ends if ",

@@ -197,6 +197,7 @@ Coordinator::ArmResult Coordinator::ArmAll(uint32_t step, int64_t lead_times) {
   begin.set_step(step);
   begin.set_start_ns(start.value);
   if (step >= options_.steps.size()) *begin.mutable_added() = steps_[step];
+  if (options_.fold && FoldsFrames(options_.plan, steps_[step], *options_.fold)) *begin.mutable_fold() = *options_.fold;
   hold_ = true;
   held_.clear();
   for (auto& host : fleet_.hosts()) {

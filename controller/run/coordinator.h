@@ -16,6 +16,7 @@
 #include "controller/live/live_feed.h"
 #include "controller/live/run_log.h"
 #include "controller/run/disturber.h"
+#include "controller/run/fold_choice.h"
 #include "controller/run/preparation.h"
 #include "controller/run/read_back.h"
 #include "controller/run/run_guard.h"
@@ -55,6 +56,8 @@ class Coordinator final : private SessionCourse {
     std::string beside_key;
     // The recording that the host_plans' writers play; without `read` if they play none.
     PatternSource pattern;
+    // How long steps fold their frames by age (FoldsFrames); nothing: none does.
+    std::optional<v1::StepFoldRules> fold = UsualFold();
     // Ends the run early, or keeps a step from beginning; an observer of `feed`. Null: nothing does.
     RunGuard* guard = nullptr;
     // Disturbs the storage while the run's one step is measured; the hosts read back what they wrote then. Null:

@@ -58,7 +58,9 @@ std::string ValueText(const Criterion& criterion, double value) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<RunGuard>> RunGuard::Make(const v1::TestPlan& plan, const Clock& clock) {
-  if (plan.abort_if().empty() && !plan.has_end_by()) return std::shared_ptr<RunGuard>();
+  if (plan.abort_if().empty() && !plan.has_end_by() && !plan.has_journal_limit_bytes()) {
+    return std::shared_ptr<RunGuard>();
+  }
   std::vector<AbortCondition> conditions;
   for (const std::string& text : plan.abort_if()) {
     PLIMSOLL_ASSIGN_OR_RETURN(AbortCondition condition, ParseAbortCondition(text));

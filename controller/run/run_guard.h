@@ -1,4 +1,5 @@
-// Ends a run that harms what it should not: by conditions on its own figures, and at a time of day.
+// Ends a run that harms what it should not: by conditions on its own figures, at a time of day, and for what else asks
+// it to.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class RunGuard final : public LiveObserver {
   RunGuard(std::vector<AbortCondition> conditions, std::optional<End> end)
       : conditions_(std::move(conditions)), runs_(conditions_.size()), end_(std::move(end)) {}
 
-  // That of the plan; null where it has neither abort_if nor end_by. INVALID_ARGUMENT where `end_by` is over.
+  // That of the plan; null where it has none of abort_if, end_by and journal_limit, whose size the caller lets it Ask
+  // for. INVALID_ARGUMENT where `end_by` is over.
   static absl::StatusOr<std::shared_ptr<RunGuard>> Make(const v1::TestPlan& plan, const Clock& clock);
 
   // What else may end the run: returns why, or an empty text. Called on the thread of the run.

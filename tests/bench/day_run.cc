@@ -167,7 +167,7 @@ uint64_t JournalBytes(const std::string& results) {
 }
 
 DayResult PlayDay(const DaySize& size, const DayLimits& limits, const std::string& out, bool progress,
-                  const std::function<void(v1::Report& report)>& plant) {
+                  const std::function<void(v1::Report& report)>& plant, const std::optional<v1::StepFoldRules>& fold) {
   DayResult result;
   VirtualClock world;
   const DayLoad load(size);
@@ -199,6 +199,7 @@ DayResult PlayDay(const DaySize& size, const DayLimits& limits, const std::strin
   around.make_client = [&fleet](const std::string& address, AgentListener& listener) {
     return fleet.MakeClient(address, listener);
   };
+  around.fold = fold;
   around.on_log = [&throttle](RunLog& log) { throttle.Attach(log); };
   std::ostringstream printed;
   std::ostringstream errors;

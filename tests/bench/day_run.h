@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "controller/run/fold_choice.h"
+#include "plimsoll/v1/journal.pb.h"
 #include "plimsoll/v1/report.pb.h"
 #include "tests/bench/day_load.h"
 #include "tests/bench/day_recount.h"
@@ -56,8 +59,9 @@ struct DayResult {
 uint64_t JournalBytes(const std::string& results);
 
 // Plays the day with results in the directory `out`, which is not there yet. `progress`: a line at each hour. `plant`
-// changes the report before it is compared with the fleet's counts; empty: nothing does.
+// changes the report before it is compared with the fleet's counts; empty: nothing does. `fold`: as in RunSurroundings.
 DayResult PlayDay(const DaySize& size, const DayLimits& limits, const std::string& out, bool progress,
-                  const std::function<void(v1::Report& report)>& plant = {});
+                  const std::function<void(v1::Report& report)>& plant = {},
+                  const std::optional<v1::StepFoldRules>& fold = UsualFold());
 
 }  // namespace plimsoll::tests

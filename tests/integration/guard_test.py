@@ -86,6 +86,20 @@ class Guard(harness.PlimsollTest):
         self.assertEqual(result.report["verdict"]["outcome"], "fail")
         self.assertIn("--abort-if", reasons(result) + " ".join(result.report["notes"]) + result.report["run"]["state_reason"])
 
+    def test_a_run_whose_journal_becomes_too_large_ends_and_is_reported(self):
+        result = self.run_plan("--journal-limit", "1m", "--qm", "16", "--num-files", "3", "--duration", "1h", code=3)
+        self.assertRegex(reasons(result), r"--journal-limit: the journal has .* of 1 MiB")
+        size = (result.results / "journal").stat().st_size
+        self.assertGreater(size, 15 << 16)
+        self.assertGreater(result.report["steps"][0]["measured_ns"], 0)
+        self.assert_nothing_left()
+
+    def test_a_dry_run_shows_how_large_the_journal_may_become(self):
+        plan = ["run", "--dir", self.dir, "--qm", "2", "--duration", "10s", "--warmup", "2s", "--dry-run"]
+        self.assertIn("\nThe journal would take some 45.2 KiB (at 300 writes/s for each writer without a rate), and up to "
+                      "1 GiB of traces (--trace-limit).\n", self.plimsoll(*plan).out)
+        self.assertIn("\nThe journal would take some 45.2 KiB.\n", self.plimsoll(*plan, "--rate", "300", "--trace", "off").out)
+
     def test_no_part_of_an_acceptance_follows_one_that_was_ended(self):
         out = self.base / "accepted"
         result = self.plimsoll("accept", "--dir", self.dir, "--parts", "load,limit", "--runs", "1", "--require", "max<1h",

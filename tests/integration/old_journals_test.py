@@ -65,11 +65,11 @@ class OldJournals(harness.PlimsollTest):
         return results
 
     def test_a_journal_of_a_later_form_is_refused_and_nothing_is_written(self):
-        results = self.journal_with(record(b"", 5))
+        results = self.journal_with(record(b"", 6))
         before = (results / "report.json").read_text()
         result = self.plimsoll("report", results, code=2)
         (line,) = result.errors
-        self.assertRegex(line, rf"^plimsoll: {results}/journal: record \d+ has format 5; this version reads formats up to 4; use the version that wrote it, or a newer one$")
+        self.assertRegex(line, rf"^plimsoll: {results}/journal: record \d+ has format 6; this version reads formats up to 5; use the version that wrote it, or a newer one$")
         self.assertEqual((results / "report.json").read_text(), before)
         self.assertEqual(self.plimsoll("export", results, "--format", "csv", code=2).errors, [line])
 

@@ -110,10 +110,12 @@ class CoordinatorTest : public ::testing::Test {
         clock_, events_);
     fleet.DescribeAll(std::vector<std::vector<std::string>>(addresses.size(), {"/fake"}), kNsPerSecond);
     LabelHosts(fleet.hosts());
-    auto journal = JournalWriter::Create(path_, /*directory=*/-1, [this](int fd, const void* data, size_t size) {
+    JournalCalls calls;
+    calls.write = [this](int fd, const void* data, size_t size) {
       disk_.WaitWhileHung();
       return write(fd, data, size);
-    });
+    };
+    auto journal = JournalWriter::Create(path_, /*directory=*/-1, std::move(calls));
     EXPECT_THAT(journal, IsOk());
     RunLog log(*std::move(journal), clock_, most_waiting_bytes_);
     on_log_(log);
@@ -131,6 +133,7 @@ class CoordinatorTest : public ::testing::Test {
     options.clock = &clock_;
     options.log = &log;
     options.feed = &feed;
+    options.fold = fold_;
     options.guard = guard_.get();
     if (guard_ != nullptr) feed.Add(guard_);
     Disturber disturber({plan_, &commands_, &clock_, &log, &feed, [](const std::string& /*text*/) {}});
@@ -173,6 +176,7 @@ class CoordinatorTest : public ::testing::Test {
   // What the hosts play; without `read`: nothing.
   PatternSource pattern_;
   std::vector<std::string> notes_;
+  std::optional<v1::StepFoldRules> fold_ = UsualFold();
   // Null: there is none.
   std::shared_ptr<RunGuard> guard_;
   // What the plan's disturbances start.

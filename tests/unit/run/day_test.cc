@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
+#include "controller/analysis/analyzer.h"
+#include "controller/journal/recent_frames.h"
+#include "controller/journal/results.h"
 #include "tests/bench/day_run.h"
 #include "tests/temp_directory.h"
 #include "tests/testing.h"
@@ -49,6 +54,49 @@ TEST(Day, AFastFleetIsRecountedToo) {
   const DayResult result = PlayDay(size, {}, directory.Sub("day"), /*progress=*/false);
   EXPECT_THAT(result.trouble, IsEmpty());
   EXPECT_THAT(result.differences, IsEmpty());
+}
+
+// A whole run whose step folds its frames after a minute.
+TEST(Day, AFoldedDayLeavesAJournalThatGivesItsReport) {
+  const TempDirectory directory;
+  v1::StepFoldRules fold;
+  fold.set_whole_seconds(60);
+  fold.set_settle_seconds(10);
+  fold.set_around_stall_seconds(3);
+  fold.set_most_whole_of_hour(10);
+  DaySize size = kSmall;
+  size.length_s = 600;
+  const DayResult whole = PlayDay(size, {}, directory.Sub("whole"), /*progress=*/false);
+  const DayResult folded = PlayDay(size, {}, directory.Sub("folded"), /*progress=*/false, {}, fold);
+  EXPECT_THAT(folded.trouble, IsEmpty());
+  EXPECT_LT(folded.journal_bytes, whole.journal_bytes / 2);
+  for (const char* const suffix : kRecentSuffixes) {
+    EXPECT_FALSE(std::filesystem::exists(directory.Sub("folded/journal") + suffix));
+  }
+  Analyzer analyzer;
+  uint64_t settled = 0;
+  const absl::StatusOr<std::string> damage =
+      ReadWholeRecords(directory.Sub("folded/journal"), [&](const v1::JournalRecord& record, const RawRecord& /*raw*/) {
+        settled += record.frames().settled() ? 1U : 0U;
+        analyzer.Add(record);
+      });
+  ASSERT_THAT(damage, IsOk());
+  EXPECT_EQ(*damage, "");
+  EXPECT_GT(settled, 0U);
+  EXPECT_TRUE(analyzer.Finish().SerializeAsString() == folded.report.SerializeAsString());
+  for (const v1::ScopeReport& scope : whole.report.steps(0).scopes()) {
+    if (scope.kind() != v1::SCOPE_KIND_CLUSTER) continue;
+    const v1::ScopeReport* const same = [&]() -> const v1::ScopeReport* {
+      for (const v1::ScopeReport& other : folded.report.steps(0).scopes()) {
+        if (other.kind() == scope.kind()) return &other;
+      }
+      return nullptr;
+    }();
+    ASSERT_NE(same, nullptr);
+    EXPECT_EQ(scope.writes(), same->writes());
+    EXPECT_EQ(scope.latency().sum_ns(), same->latency().sum_ns());
+    EXPECT_EQ(scope.latency().max_ns(), same->latency().max_ns());
+  }
 }
 
 TEST(Day, ADayThatEndsEarlyIsCountedAsFarAsItWent) {

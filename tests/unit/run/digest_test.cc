@@ -155,6 +155,27 @@ TEST_F(DigestTest, IsTheSumOfTheListAndTheListHasTheSumsOfTheFiles) {
   EXPECT_EQ(DigestText(sealed), absl::StrCat("sha256:", Sha256(list)));
 }
 
+// A run that was killed while frames waited to be folded.
+TEST_F(DigestTest, CoversAllFilesOfAJournalThatWasCutOff) {
+  Write(path() / "journal", RandomBytes());
+  Write(path() / "journal.recent-1", RandomBytes());
+  EXPECT_THAT(Open().JournalNames(), ElementsAre("journal", "journal.recent-1"));
+  const absl::StatusOr<DigestState> sealed = SealResults(Open(), Seal::kKeep, Open().JournalNames());
+  ASSERT_THAT(sealed, IsOk());
+  WithChangedByte("journal.recent-1", [this] { EXPECT_FALSE(Check().intact()); });
+  fs::remove(path() / "journal");
+  EXPECT_THAT(Open().JournalNames(), ElementsAre("journal", "journal.recent-1")) << "it has to be there";
+  // As a part of an acceptance, without a list of its own.
+  fs::remove(path() / "load-1" / kDigestName);
+  Write(path() / "load-1" / "journal.recent-0", RandomBytes());
+  const absl::StatusOr<DigestState> all = SealAll(Seal::kReplace);
+  ASSERT_THAT(all, IsOk());
+  EXPECT_THAT(NamesOf(*all), Contains("load-1/journal.recent-0"));
+  WithChangedByte("load-1/journal.recent-0", [this] {
+    EXPECT_THAT(Check().differences, Contains(HasSubstr("load-1/journal.recent-0 was changed")));
+  });
+}
+
 TEST_F(DigestTest, NamesWhatIsMissingALinkOrNoFile) {
   ASSERT_THAT(SealAll(), IsOk());
   const auto becomes = [this](const std::string& name, const std::string& what, const auto& change) {

@@ -71,7 +71,7 @@ TEST_F(JournalTest, KeepsItsLayout) {
   EXPECT_EQ(absl::BytesToHexString(*bytes), absl::StrFormat("504c494d4a524e4c"
                                                             "09000000%02x00000024b28c8d"
                                                             "08e80762040a026869",
-                                                            kJournalFormat));
+                                                            kUnnumberedFormat));
 }
 
 TEST_F(JournalTest, ReportsWhereEachRecordLiesSoThatPartsCanBeReadAgain) {

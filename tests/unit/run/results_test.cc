@@ -116,7 +116,9 @@ TEST(ResultsDirectory, DiscardRemovesWhatItMadeAndNothingElse) {
   {
     const auto results = ResultsDirectory::Create(base.Sub("results/"));
     ASSERT_THAT(results, IsOk());
-    ASSERT_THAT(results->CreateJournal(), IsOk());
+    const auto journal = results->CreateJournal();
+    ASSERT_THAT(journal, IsOk());
+    ASSERT_THAT((*journal)->CreateBeside(".recent-0"), IsOk());
     ASSERT_THAT(results->Write("plan.yaml", "plan"), IsOk());
     results->Discard();
   }

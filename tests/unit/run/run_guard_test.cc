@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/units.h"
+#include "controller/run/journal_size.h"
 #include "tests/testing.h"
 #include "tests/unit/run/coordinator_fixture.h"
 
@@ -184,6 +185,27 @@ TEST_F(GuardedRun, ThatMustEndStopsItsHostsAndSaysWhy) {
   ASSERT_THAT(ends, SizeIs(1));
   EXPECT_THAT(ends[0].run_end().cut_short(), HasSubstr("--abort-if: there were no complete figures"));
   ASSERT_THAT(ends[0].run_end().released(), SizeIs(2)) << "what each host removed";
+  for (const FakeDiary& diary : diaries_) EXPECT_THAT(diary, Contains("stop"));
+}
+
+TEST_F(GuardedRun, WhoseJournalBecomesTooLargeEndsAndSaysSo) {
+  for (FakeScript& script : scripts_) {
+    script.run_until_stopped = true;
+    script.trace_bytes = 600'000;
+  }
+  plan_.set_journal_limit_bytes(1U << 20U);
+  guard_ = RunGuard::Make(plan_, clock_).value();
+  ASSERT_NE(guard_, nullptr);
+  on_log_ = [this](RunLog& log) {
+    guard_->Ask([&log](MonotonicNs /*now*/) { return OverJournalLimit(log.journal_bytes(), 1U << 20U); });
+    // Virtual time does not run ahead of the journal's thread.
+    scripts_[0].on_heartbeat = [&log] { log.Flush(); };
+  };
+  EXPECT_EQ(Run(), std::nullopt);
+  const auto ends = Records(v1::JournalRecord::kRunEnd);
+  ASSERT_THAT(ends, SizeIs(1));
+  EXPECT_THAT(ends[0].run_end().cut_short(), ContainsRegex("^--journal-limit: the journal has .* of 1 MiB"));
+  EXPECT_THAT(Records(v1::JournalRecord::kStepEnd), SizeIs(1)) << "what was measured is reported";
   for (const FakeDiary& diary : diaries_) EXPECT_THAT(diary, Contains("stop"));
 }
 
