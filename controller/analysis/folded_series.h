@@ -65,7 +65,7 @@ class FoldedHost {
 
   // Adds a frame of the measured part, which was checked. `rated`: whether its operation has response times.
   void Add(const v1::Frame& frame, bool rated);
-  // Every writer has passed the seconds below `second`. Returns the second below which series are to be aged; 0: there
+  // Every writer has passed the seconds below `second`. Returns the second below which series can be aged; 0: there
   // is nothing new to age.
   uint32_t Close(uint32_t second);
   void Finish();

@@ -444,6 +444,9 @@ std::map<uint32_t, uint32_t> StepStats::StoragesOfArmed(const HostTable& hosts) 
 void StepStats::Fold(uint32_t whole_seconds, bool keep_writer_seconds, const HostTable& hosts) {
   folded_ = std::make_unique<FoldedStep>(shape_, operations(), whole_seconds, keep_writer_seconds);
   folded_->Expect(StoragesOfArmed(hosts));
+  // Rather minutes from the begin on than columns that end within the first hour.
+  const bool room = hosts.size() * uint64_t{whole_seconds} <= kLoadRows;
+  load_minutes_from_ns_ = room ? int64_t{whole_seconds} * kNsPerSecond : 0;
 }
 
 bool StepStats::OutlastsWholeSeconds() const {
@@ -502,8 +505,9 @@ absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v
   const std::optional<int64_t> start_ns = HostStartNs(host);
   if (!start_ns) return absl::OkStatus();
   const bool reads = step_.read_percent() > 0;
-  const auto load =
-      loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers(), reads).first;
+  const auto [load, added] =
+      loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers(), reads);
+  if (added && folded_) load->second.MakeMinutes(load_minutes_from_ns_);
   return load->second.Add(sample, rows_left);
 }
 

@@ -30,8 +30,8 @@ v1::Report MakeReport(const MadeUp& made_up);
 // Sixteen hosts with four queue managers each, measured for one hour.
 v1::Report HourReport();
 
-// Three hosts, measured for two hours with the parts of their writes, so that frames were folded by age: rows are minutes,
-// and the cluster has seconds as well.
+// Three hosts, measured for two hours with the parts of their writes, so that frames were folded by age: rows are
+// minutes, and the cluster has seconds as well.
 v1::Report MinutesReport();
 
 // An HA drill of so many rounds with two queue managers: round 4 lost writes, round 5 proves nothing, the gap of round
