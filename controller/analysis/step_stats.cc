@@ -457,17 +457,26 @@ bool StepStats::OutlastsWholeSeconds() const {
 }
 
 void StepStats::SetStorageSeries(const HostTable& hosts, uint32_t storage, uint32_t operation, ScopeSums& sums) const {
-  std::vector<const HostStep*> members;
+  std::set<uint32_t> members;
+  std::vector<const PerTime<SecondSeries>*> with_frames;
   for (const auto& [number, part] : hosts_) {
-    if (hosts.at(number).storage == storage) members.push_back(&part);
+    if (hosts.at(number).storage != storage) continue;
+    members.insert(number);
+    const PerTime<SecondSeries>& of_host = part.folded()->series(operation);
+    if (of_host[TimeKind::kService].frames() > 0) with_frames.push_back(&of_host);
   }
-  const OperationSeries* const shared = folded_->Storage(storage);
-  // Without a series of its own, a storage has a single host or all of them.
-  const PerTime<SecondSeries>& series = members.size() == 1 ? members.front()->folded()->series(operation)
-                                        : shared != nullptr ? (*shared)[operation]
-                                                            : folded_->cluster()[operation];
-  sums.series.Merge(series[TimeKind::kService]);
-  sums.response_series.Merge(series[TimeKind::kResponse]);
+  const OperationSeries* const shared = folded_->Storage(members);
+  const PerTime<SecondSeries>* series = nullptr;
+  if (with_frames.size() == 1) {
+    series = with_frames.front();
+  } else if (shared != nullptr) {
+    series = &(*shared)[operation];
+  } else if (members.size() == hosts_.size()) {
+    series = &folded_->cluster()[operation];
+  }
+  if (series == nullptr) return;
+  sums.series.Merge((*series)[TimeKind::kService]);
+  sums.response_series.Merge((*series)[TimeKind::kResponse]);
 }
 
 HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
