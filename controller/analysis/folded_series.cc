@@ -1,7 +1,6 @@
 #include "controller/analysis/folded_series.h"
 
 #include <optional>
-#include <set>
 
 #include "common/protocol.h"
 #include "controller/analysis/scope_sums.h"
@@ -50,19 +49,23 @@ void FoldedStep::Finish() {
   for (const TimeKind kind : TimeKindsOf(shape_.rated)) minutes_[kind].Finish();
 }
 
-OperationSeries* FoldedStep::Storage(uint32_t storage) {
+OperationSeries* FoldedStep::JoinStorage(uint32_t storage, uint32_t host) {
   const auto found = storages_.find(storage);
-  return found == storages_.end() ? nullptr : &found->second;
+  if (found == storages_.end()) return nullptr;
+  found->second.hosts.insert(host);
+  return &found->second.series;
 }
 
-const OperationSeries* FoldedStep::Storage(uint32_t storage) const {
-  const auto found = storages_.find(storage);
-  return found == storages_.end() ? nullptr : &found->second;
+const OperationSeries* FoldedStep::Storage(const std::set<uint32_t>& hosts) const {
+  for (const auto& [number, storage] : storages_) {
+    if (storage.hosts == hosts) return &storage.series;
+  }
+  return nullptr;
 }
 
 FoldedHost::FoldedHost(FoldedStep& step, uint32_t host, uint32_t storage, uint32_t qms)
     : step_(step),
-      storage_(step.Storage(storage)),
+      storage_(step.JoinStorage(storage, host)),
       series_(step.operations()),
       minutes_{HostPercentiles(qms, MinuteSinks(step, host)[TimeKind::kService]),
                HostPercentiles(qms, MinuteSinks(step, host)[TimeKind::kResponse])},

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <set>
 #include <vector>
 
 #include "controller/analysis/seconds.h"
@@ -42,9 +42,11 @@ class FoldedStep {
   const StepPercentiles& minutes(TimeKind kind) const { return minutes_[kind]; }
   OperationSeries& cluster() { return cluster_; }
   const OperationSeries& cluster() const { return cluster_; }
-  // Null for a storage of a single host, or of all hosts: its series are that host's, or the cluster's.
-  OperationSeries* Storage(uint32_t storage);
-  const OperationSeries* Storage(uint32_t storage) const;
+  // Where the host's frames are added up with those of other hosts of that storage. Null for a storage of a single
+  // host, or of all hosts: its series are that host's, or the cluster's.
+  OperationSeries* JoinStorage(uint32_t storage, uint32_t host);
+  // Series of a storage that exactly these hosts joined; null where there are none.
+  const OperationSeries* Storage(const std::set<uint32_t>& hosts) const;
 
  private:
   const StepShape shape_;
@@ -53,7 +55,12 @@ class FoldedStep {
   const bool keeps_writer_seconds_;
   PerTime<StepPercentiles> minutes_{/*keep_seconds=*/true};
   OperationSeries cluster_;
-  std::map<uint32_t, OperationSeries> storages_;
+  struct Shared {
+    explicit Shared(uint32_t operations) : series(operations) {}
+    std::set<uint32_t> hosts;
+    OperationSeries series;
+  };
+  std::map<uint32_t, Shared> storages_;
   bool storages_set_ = false;
 };
 
@@ -65,7 +72,7 @@ class FoldedHost {
 
   // Adds a frame of the measured part, which was checked. `rated`: whether its operation has response times.
   void Add(const v1::Frame& frame, bool rated);
-  // Every writer has passed the seconds below `second`. Returns the second below which series must be aged; 0: there
+  // Every writer has passed the seconds below `second`. Returns the second below which series can be aged; 0: there
   // is nothing new to age.
   uint32_t Close(uint32_t second);
   void Finish();
@@ -76,7 +83,7 @@ class FoldedHost {
 
  private:
   FoldedStep& step_;
-  // Null: see FoldedStep::Storage.
+  // May be null: see FoldedStep::JoinStorage.
   OperationSeries* const storage_;
   OperationSeries series_;
   PerTime<HostPercentiles> minutes_;

@@ -136,6 +136,10 @@ class HostLoad {
     retransmits_.until_ns = start_ns;
   }
 
+  // From so long after the measured start on, a row is a minute: the intervals whose middles lie in it. Before the
+  // first sample; by default every interval is a row.
+  void MakeMinutes(int64_t from_ns) { minutes_from_ns_ = from_ns; }
+
   // INVALID_ARGUMENT, and nothing is changed, where the sample's moment is none, or not after the one before. Takes one
   // of `rows_left`; where there is none the sample is in the figures alone.
   absl::Status Add(const v1::HostSample& sample, uint64_t& rows_left);
@@ -181,6 +185,29 @@ class HostLoad {
     void Add(const Disk& other);
   };
 
+  // What becomes one row of the columns.
+  struct Row {
+    // Number of its minute; -1: it is a single interval.
+    int64_t minute = -1;
+    int64_t end_ns = 0;
+    int64_t length_ns = 0;
+    uint64_t agent_cpu_ns = 0;
+    uint64_t cpu_wait_ns = 0;
+    Disk disk;
+    Nfs read;
+    Nfs write;
+    Nfs commit;
+    bool has_disk = false;
+    bool has_disk_reads = false;
+    bool has_nfs = false;
+    bool has_nfs_reads = false;
+  };
+
+  // Number of the minute that an interval belongs to; -1 where rows are not minutes yet.
+  int64_t MinuteOf(int64_t from_ns, int64_t to_ns) const;
+  // Appends row_ to the columns, and empties it.
+  void GiveRow(uint64_t& rows_left);
+  void AppendRow(const Row& given, v1::HostLoadReport& columns) const;
   // How much a counter rose.
   uint64_t Rise(uint64_t before, uint64_t now);
   Disk DiskRise(const v1::DiskCounters& now);
@@ -217,6 +244,8 @@ class HostLoad {
   Nfs commit_;
   RetransmitBounds retransmits_;
   v1::HostLoadReport columns_;
+  int64_t minutes_from_ns_ = INT64_MAX;
+  Row row_;
   bool rows_missing_ = false;
   bool went_back_ = false;
 };

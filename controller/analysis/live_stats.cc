@@ -493,6 +493,7 @@ void IntervalRows::Add(const StepStats& step, const HostFacts& facts, const v1::
   const int64_t seconds = interval_ns_ / kNsPerSecond;
   const int64_t begin_row = shape.SecondOf(first) / seconds;
   const int64_t end_row = shape.SecondOf(first + std::max<int64_t>(frame.interval_count(), 1) - 1) / seconds;
+  if (frame.has_aged() && begin_row != end_row) return AddAged(step, facts, frame);
   // A frame over several rows counts in its last one; so does, in the next row, one that comes too late.
   const int64_t first_row = std::clamp(begin_row, std::min(next_row_, last_row), last_row);
   const int64_t row = frame.closing() ? last_row : std::clamp(end_row, first_row, last_row);

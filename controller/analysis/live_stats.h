@@ -234,6 +234,8 @@ class IntervalRows {
     void Merge(const Pending& other);
   };
 
+  // Adds a folded frame that covers several rows, by its seconds. Percentiles of these rows are not known.
+  void AddAged(const StepStats& step, const HostFacts& facts, const v1::Frame& frame);
   // Number of the step's last row.
   int64_t LastRow(const StepShape& shape) const;
   void GiveRowsBelow(int64_t row, const StepShape& shape);

@@ -444,6 +444,9 @@ std::map<uint32_t, uint32_t> StepStats::StoragesOfArmed(const HostTable& hosts) 
 void StepStats::Fold(uint32_t whole_seconds, bool keep_writer_seconds, const HostTable& hosts) {
   folded_ = std::make_unique<FoldedStep>(shape_, operations(), whole_seconds, keep_writer_seconds);
   folded_->Expect(StoragesOfArmed(hosts));
+  // Rather minutes from the begin on than columns that end within the first hour.
+  const bool room = hosts.size() * uint64_t{whole_seconds} <= kLoadRows;
+  load_minutes_from_ns_ = room ? int64_t{whole_seconds} * kNsPerSecond : 0;
 }
 
 bool StepStats::OutlastsWholeSeconds() const {
@@ -454,17 +457,26 @@ bool StepStats::OutlastsWholeSeconds() const {
 }
 
 void StepStats::SetStorageSeries(const HostTable& hosts, uint32_t storage, uint32_t operation, ScopeSums& sums) const {
-  std::vector<const HostStep*> members;
+  std::set<uint32_t> members;
+  std::vector<const PerTime<SecondSeries>*> with_frames;
   for (const auto& [number, part] : hosts_) {
-    if (hosts.at(number).storage == storage) members.push_back(&part);
+    if (hosts.at(number).storage != storage) continue;
+    members.insert(number);
+    const PerTime<SecondSeries>& of_host = part.folded()->series(operation);
+    if (of_host[TimeKind::kService].frames() > 0) with_frames.push_back(&of_host);
   }
-  const OperationSeries* const shared = folded_->Storage(storage);
-  // Without a series of its own, a storage has a single host or all of them.
-  const PerTime<SecondSeries>& series = members.size() == 1 ? members.front()->folded()->series(operation)
-                                        : shared != nullptr ? (*shared)[operation]
-                                                            : folded_->cluster()[operation];
-  sums.series.Merge(series[TimeKind::kService]);
-  sums.response_series.Merge(series[TimeKind::kResponse]);
+  const OperationSeries* const shared = folded_->Storage(members);
+  const PerTime<SecondSeries>* series = nullptr;
+  if (with_frames.size() == 1) {
+    series = with_frames.front();
+  } else if (shared != nullptr) {
+    series = &(*shared)[operation];
+  } else if (members.size() == hosts_.size()) {
+    series = &folded_->cluster()[operation];
+  }
+  if (series == nullptr) return;
+  sums.series.Merge((*series)[TimeKind::kService]);
+  sums.response_series.Merge((*series)[TimeKind::kResponse]);
 }
 
 HostStep& StepStats::Host(uint32_t host, const HostFacts& facts) {
@@ -502,8 +514,9 @@ absl::Status StepStats::AddSample(uint32_t host, const HostFacts& facts, const v
   const std::optional<int64_t> start_ns = HostStartNs(host);
   if (!start_ns) return absl::OkStatus();
   const bool reads = step_.read_percent() > 0;
-  const auto load =
-      loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers(), reads).first;
+  const auto [load, added] =
+      loads_.try_emplace(host, *start_ns, *start_ns + shape_.warmup_ns, part.active_writers(), reads);
+  if (added && folded_) load->second.MakeMinutes(load_minutes_from_ns_);
   return load->second.Add(sample, rows_left);
 }
 

@@ -293,6 +293,8 @@ class StepStats {
   StallBudget stall_budget_;
   std::map<uint32_t, HostStep> hosts_;
   std::map<uint32_t, HostLoad> loads_;
+  // With a fold: from so long after the measured start on, a row of a host's load is a minute.
+  int64_t load_minutes_from_ns_ = 0;
 };
 
 }  // namespace plimsoll

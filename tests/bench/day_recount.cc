@@ -134,6 +134,12 @@ class DayRecount {
     for (const v1::SeriesReport& series : step.response().series()) {
       series_[1].emplace(ScopeKey{series.kind(), series.host(), series.qm()}, &series);
     }
+    for (const v1::SeriesReport& series : step.minutes()) {
+      minutes_[0].emplace(ScopeKey{series.kind(), series.host(), series.qm()}, &series);
+    }
+    for (const v1::SeriesReport& series : step.response().minutes()) {
+      minutes_[1].emplace(ScopeKey{series.kind(), series.host(), series.qm()}, &series);
+    }
   }
 
   std::vector<std::string> Run() && {
@@ -211,7 +217,10 @@ class DayRecount {
   void Check(const ScopeKey& key, const DayScope& counted, const DaySeconds& seconds) {
     for (size_t kind = 0; kind < kTimes.size(); ++kind) {
       if (const auto found = series_[kind].find(key); found != series_[kind].end()) {
-        CheckSeries(key, kind, *found->second, seconds);
+        CheckSeries(key, kind, *found->second, kNsPerSecond, seconds);
+      }
+      if (const auto found = minutes_[kind].find(key); found != minutes_[kind].end()) {
+        CheckSeries(key, kind, *found->second, 60 * kNsPerSecond, seconds);
       }
     }
     const auto found = scopes_.find(key);
@@ -243,13 +252,15 @@ class DayRecount {
     }
   }
 
-  void CheckSeries(const ScopeKey& key, size_t kind, const v1::SeriesReport& series, const DaySeconds& seconds) {
+  // `row_ns`: length of a row that is not irregular.
+  void CheckSeries(const ScopeKey& key, size_t kind, const v1::SeriesReport& series, int64_t row_ns,
+                   const DaySeconds& seconds) {
     const std::string name = absl::StrCat(NameOfScope(key), kind == 0 ? "" : ", response", ", row of second ");
     std::map<uint32_t, const v1::IrregularRow*> irregular;
     for (const v1::IrregularRow& row : series.irregular()) irregular[row.row()] = &row;
     for (int i = 0; i < series.second_size(); ++i) {
       const auto special = irregular.find(static_cast<uint32_t>(i));
-      int64_t length_ns = kNsPerSecond;
+      int64_t length_ns = row_ns;
       if (special != irregular.end()) {
         if (special->second->closing()) continue;
         length_ns = special->second->length_ns();
@@ -300,13 +311,15 @@ class DayRecount {
   std::array<SortedValues, 2> sorted_;
   std::map<ScopeKey, const v1::ScopeReport*> scopes_;
   std::array<std::map<ScopeKey, const v1::SeriesReport*>, 2> series_;
+  std::array<std::map<ScopeKey, const v1::SeriesReport*>, 2> minutes_;
   Differences differences_;
 };
 
-int64_t EndOf(const v1::SeriesReport& series) {
+// `row_s`: length of a row that is not irregular.
+int64_t EndOf(const v1::SeriesReport& series, int64_t row_s) {
   if (series.second().empty()) return 0;
   const int last = series.second_size() - 1;
-  int64_t end_s = int64_t{series.second(last)} + 1;
+  int64_t end_s = int64_t{series.second(last)} + row_s;
   for (const v1::IrregularRow& row : series.irregular()) {
     if (row.row() != static_cast<uint32_t>(last)) continue;
     if (row.closing()) return series.second(last);
@@ -325,13 +338,15 @@ std::vector<std::string> RecountDay(const DayFleet& fleet, const v1::Report& rep
 DayColumns ColumnsOf(const v1::Report& report) {
   DayColumns columns;
   for (const v1::StepReport& step : report.steps()) {
-    for (const v1::SeriesReport& series : step.series()) {
+    const bool minutes = step.has_whole_seconds();
+    const int64_t row_s = minutes ? 60 : 1;
+    for (const v1::SeriesReport& series : minutes ? step.minutes() : step.series()) {
       if (series.kind() == v1::SCOPE_KIND_QM) {
         ++columns.qm_series;
-        columns.qm_until_s = std::max(columns.qm_until_s, EndOf(series));
+        columns.qm_until_s = std::max(columns.qm_until_s, EndOf(series, row_s));
       } else if (series.kind() == v1::SCOPE_KIND_HOST) {
         ++columns.host_series;
-        columns.host_until_s = std::max(columns.host_until_s, EndOf(series));
+        columns.host_until_s = std::max(columns.host_until_s, EndOf(series, row_s));
       }
     }
     for (const v1::HostLoadReport& load : step.load()) {

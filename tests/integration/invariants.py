@@ -86,7 +86,7 @@ def _check_sum(check, whole, parts, where):
     check.equal(whole["latency"]["min_ns"], min(part["latency"]["min_ns"] for part in written), where, "smallest")
 
 
-def _check_series(check, scope, series, where):
+def _check_series(check, scope, series, where, by_minute):
     lengths = {name: len(series[name]) for name in ("second", "writes", "bytes", "latency_sum_ns", "latency_max_ns",
                                                     "p50_ns", "p99_ns", "p99_9_ns")}
     check.equal(len(set(lengths.values())), 1, where, "series of one length", lengths)
@@ -98,6 +98,8 @@ def _check_series(check, scope, series, where):
         check.equal(sum(series[column]) - within, scope["closing"][column], where, "the closing row has the other", column)
     check.equal(sum(series["latency_sum_ns"]), scope["latency"]["sum_ns"], where, "seconds add up to the latency")
     check.equal(max(series["latency_max_ns"], default=0), scope["latency"]["max_ns"], where, "largest of all seconds")
+    if by_minute:
+        return
     irregular = {row["row"] for row in series["irregular"]}
     regular = [series["bytes"][row] for row in range(len(series["bytes"])) if row not in irregular]
     bandwidth = scope["bandwidth"]
@@ -120,8 +122,8 @@ def _check_distributions(check, step, scopes, where):
 
 
 def _check_seconds(check, step, series, where):
-    """The distribution of each second holds the writes of that second."""
-    seconds = step.get("seconds")
+    """The distribution of each second, or minute, holds the writes of that row."""
+    seconds = step.get("minute_distributions" if "whole_seconds" in step else "seconds")
     if seconds is None:
         return
     special = {row["row"] for row in series["irregular"] if row["coalesced"] or row["closing"]}
@@ -243,7 +245,9 @@ def _block_size_bytes(report, step, scope):
 def _check_step(check, report, step):
     scopes = {_name(scope): scope for scope in step["scopes"]}
     check.equal(len(scopes), len(step["scopes"]), "step", step["number"], "names each scope once")
-    series = {_name(one): one for one in step["series"]}
+    # Of a step of more than an hour only the minutes cover all of it, for each scope.
+    by_minute = "whole_seconds" in step
+    series = {_name(one): one for one in step["minutes" if by_minute else "series"]}
     check.equal(list(series), list(scopes), "step", step["number"], "has series for its scopes, in their order")
     of_kind = {kind: [scope for scope in step["scopes"] if scope["kind"] == kind]
                for kind in ("qm", "host", "storage", "cluster")}
@@ -252,7 +256,7 @@ def _check_step(check, report, step):
         where = f"step {step['number']}, {name}:"
         _check_scope(check, scope, _block_size_bytes(report, step, scope), where, _mixed_sizes(report), reads.get(name))
         if name in series:
-            _check_series(check, scope, series[name], where)
+            _check_series(check, scope, series[name], where, by_minute)
             if scope["kind"] == "qm" and step["cut_short"] == "" and "data_until" not in scope:
                 if _one_pass(report):
                     check.that(scope["measured_ns"] <= step["duration_ns"], where, "measured no longer than the limit")

@@ -300,6 +300,44 @@ TEST(FoldedReport, ShowsTheLastSecondLive) {
   EXPECT_GT(compared, 150);
 }
 
+std::vector<IntervalRow> RowsOfTenSeconds(const Records& records) {
+  std::vector<IntervalRow> rows;
+  Analyzer analyzer;
+  analyzer.SetIntervalListener(10 * kNsPerSecond, [&rows](const IntervalRow& row) { rows.push_back(row); });
+  for (const v1::JournalRecord& record : records) analyzer.Add(record);
+  analyzer.Finish();
+  return rows;
+}
+
+// The rows of --interval lose nothing but percentiles, and the moment of the smallest latency to within a minute.
+TEST(FoldedReport, HasTheSumsOfEveryIntervalFromTheSettledMinutes) {
+  SimRun run = TwoHosts(250 * kNsPerSecond);
+  for (SimHost& host : run.hosts) {
+    for (SimWriter& writer : host.steps[0]) {
+      writer = ClosedLoop(run.duration_ns, 90 * kNsPerMs,
+                          [](uint64_t n, int64_t) { return static_cast<int64_t>(1'000'000 + n * 7'919 % 777'777); });
+    }
+  }
+  const Records records = WithFold(MakeJournal(run));
+  const Records settled = Settled(records, run, 1);
+  ASSERT_FALSE(settled.empty());
+  const std::vector<IntervalRow> rows = RowsOfTenSeconds(records);
+  const std::vector<IntervalRow> again = RowsOfTenSeconds(settled);
+  ASSERT_EQ(rows.size(), 25U);
+  ASSERT_EQ(again.size(), rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(again[i].end_ns, rows[i].end_ns);
+    EXPECT_EQ(again[i].interval.writes, rows[i].interval.writes) << i;
+    EXPECT_EQ(again[i].interval.latency_sum_ns, rows[i].interval.latency_sum_ns) << i;
+    EXPECT_EQ(again[i].interval.latency_max_ns, rows[i].interval.latency_max_ns) << i;
+    EXPECT_EQ(again[i].total.writes, rows[i].total.writes) << i;
+    EXPECT_FALSE(again[i].blurred);
+    const bool aged = i >= 6 && i < 18;
+    EXPECT_EQ(again[i].p99_ns, aged ? 0 : rows[i].p99_ns) << i;
+  }
+  EXPECT_EQ(again.back().total.latency_min_ns, rows.back().total.latency_min_ns);
+}
+
 TEST(FoldedReport, RefusesFoldedFramesThatAnAgentSent) {
   SimRun run = TwoHosts();
   Records records = MakeJournal(run);

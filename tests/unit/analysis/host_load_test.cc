@@ -370,5 +370,33 @@ TEST_F(HostLoadTest, TheBottleneckIsNamedFromItsLimitsOn) {
   EXPECT_THAT(BottleneckOf(v1::HostLoadReport(), 0.0123), HasSubstr("1.23 % of its time for the recorder"));
 }
 
+// From some moment on, a row is the average of a minute, and it is the time that it covers that decides where it
+// begins.
+TEST_F(HostLoadTest, LaterRowsMayBeMinutes) {
+  HostLoad load(kStartNs, kStartNs, 2);
+  load.MakeMinutes(60 * kNsPerSecond);
+  uint64_t agent_ms = 0;
+  for (int64_t second = 1; second <= 190; ++second) {
+    agent_ms += second <= 120 ? 100 : 300;
+    v1::HostSample sample = Cpu(second * kNsPerSecond + 2 * kNsPerMs, agent_ms, 0);
+    sample.mutable_disk()->set_writes(static_cast<uint64_t>(second));
+    sample.mutable_disk()->set_write_time_ms(static_cast<uint64_t>(4 * second));
+    EXPECT_THAT(load.Add(sample, rows_left_), IsOk());
+  }
+  const v1::HostLoadReport report = load.Make();
+  ASSERT_EQ(report.offset_ns_size(), 60 + 3);
+  EXPECT_EQ(report.offset_ns(59), 60 * kNsPerSecond + 2 * kNsPerMs);
+  EXPECT_EQ(report.offset_ns(60), 120 * kNsPerSecond + 2 * kNsPerMs);
+  EXPECT_EQ(report.offset_ns(61), 180 * kNsPerSecond + 2 * kNsPerMs);
+  EXPECT_EQ(report.offset_ns(62), 190 * kNsPerSecond + 2 * kNsPerMs);
+  EXPECT_DOUBLE_EQ(report.agent_cpu(60), 10);
+  EXPECT_DOUBLE_EQ(report.agent_cpu(61), 30);
+  EXPECT_DOUBLE_EQ(report.agent_cpu(62), 30);
+  EXPECT_DOUBLE_EQ(report.disk_write_ms(61), 4);
+  EXPECT_EQ(report.sampled_ns(), 190 * kNsPerSecond + 2 * kNsPerMs);
+  EXPECT_EQ(rows_left_, 100U - 62);
+  EXPECT_FALSE(load.rows_missing());
+}
+
 }  // namespace
 }  // namespace plimsoll
