@@ -30,9 +30,10 @@ struct SettledSoFar {
   v1::MinutesSettled mark;
   int64_t intervals_per_second = 1;
 
+  // Of a step that is over everything is settled.
   bool Covers(uint64_t of_record, const v1::Frame& frame) const {
-    return of_record <= number && frame.step() == mark.step() &&
-           frame.first_interval() / intervals_per_second < mark.settled_seconds();
+    if (of_record > number || frame.step() > mark.step()) return false;
+    return frame.step() < mark.step() || frame.first_interval() / intervals_per_second < mark.settled_seconds();
   }
 };
 
