@@ -297,7 +297,9 @@ TEST_F(RunJournalTest, AfterALossOfPowerOrACutCountsNothingTwiceAndHidesNoGap) {
     ASSERT_THAT(found.status, IsOk());
     ExpectEachIntervalOnce(found.records);
     const v1::Report report = Analyze(found.records);
-    EXPECT_NE(report.verdict().outcome(), v1::OUTCOME_PASS);
+    if (found.taken < run.size()) {
+      EXPECT_NE(report.verdict().outcome(), v1::OUTCOME_PASS);
+    }
     if (!found.cut && files.size() > 1) {
       ASSERT_TRUE(report.SerializeAsString() == expected.Of(found.taken)) << found.taken;
     }
@@ -320,6 +322,11 @@ TEST_F(RunJournalTest, NamesTheFileOfFramesThatIsDamaged) {
   EXPECT_THAT(found.status, StatusIs(absl::StatusCode::kDataLoss, "journal.recent-0: record 1 at byte 8 is damaged"));
   EXPECT_FALSE(found.records.empty());
   ExpectEachIntervalOnce(found.records);
+  recent = "something else";
+  JournalDisk::Put(files, left_);
+  const Found other = ReadAll(left_ + "/journal", run);
+  EXPECT_THAT(other.status, StatusIs(absl::StatusCode::kDataLoss, "journal.recent-0 is damaged"));
+  EXPECT_FALSE(other.records.empty());
 }
 
 }  // namespace
