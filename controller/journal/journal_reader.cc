@@ -30,9 +30,10 @@ struct SettledSoFar {
   v1::MinutesSettled mark;
   int64_t intervals_per_second = 1;
 
+  // Of a step that is over everything is settled.
   bool Covers(uint64_t of_record, const v1::Frame& frame) const {
-    return of_record <= number && frame.step() == mark.step() &&
-           frame.first_interval() / intervals_per_second < mark.settled_seconds();
+    if (of_record > number || frame.step() > mark.step()) return false;
+    return frame.step() < mark.step() || frame.first_interval() / intervals_per_second < mark.settled_seconds();
   }
 };
 
@@ -79,6 +80,7 @@ class RecentReader {
   static bool LeaveUnsettled(const SettledSoFar& settled, v1::JournalRecord& record);
 
   bool absent_ = true;
+  absl::Status damage_;
   std::vector<File> files_;
   size_t file_ = 0;
   // The first record of files_[file_] was not taken yet.
@@ -97,13 +99,20 @@ absl::StatusOr<RecentReader> RecentReader::Open(const std::string& journal) {
     recent.absent_ = false;
     // A file that was just made, or cleared.
     if (S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= kJournalMagic.size()) continue;
-    PLIMSOLL_ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(path));
-    recent.files_.push_back({std::move(reader), {}});
+    absl::StatusOr<RecordReader> reader = RecordReader::Open(path);
+    // What the journal has before its frames is still worth reading.
+    if (absl::IsInvalidArgument(reader.status())) {
+      recent.damage_ = absl::DataLossError(absl::StrCat(path, " is damaged: it is not a journal of plimsoll"));
+      continue;
+    }
+    PLIMSOLL_RETURN_IF_ERROR(reader.status());
+    recent.files_.push_back({*std::move(reader), {}});
   }
   return recent;
 }
 
 absl::Status RecentReader::Begin(const SettledSoFar& settled) {
+  PLIMSOLL_RETURN_IF_ERROR(damage_);
   for (File& file : files_) {
     PLIMSOLL_ASSIGN_OR_RETURN(const bool any, file.reader.Next(file.first));
     // Without a record its place is the last one.

@@ -27,7 +27,7 @@ std::optional<v1::StepFoldRules> UsualFold() {
 
 bool FoldsFrames(const v1::TestPlan& plan, const v1::LogStep& step, const v1::StepFoldRules& rules) {
   return RunKindOf(plan) == RunKind::kRun && plan.trace() == v1::TOGGLE_OFF && !IsOnePass(plan.workload()) &&
-         step.duration_ns() / kNsPerSecond > rules.whole_seconds();
+         step.duration_ns() > rules.whole_seconds() * kNsPerSecond;
 }
 
 }  // namespace plimsoll

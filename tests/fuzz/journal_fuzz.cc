@@ -1,8 +1,9 @@
 // Whatever a journal holds: no crash, no hang, every output is made, and the report tells of the writes of the frames
 // that were taken, of all of them and of no others.
 //
-// The input is the file. The mutator takes it apart into records, changes one or more, and puts checksums that are
-// right on all of them, so that what lies behind the checksum is reached.
+// The input is the file; where a further file of a journal begins in it, that is one of frames that are not settled
+// yet. The mutator takes a file apart into records, changes one or more, and puts checksums that are right on all of
+// them, so that what lies behind the checksum is reached.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,9 +14,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +27,7 @@
 #include "controller/analysis/analyzer.h"
 #include "controller/analysis/live_stats.h"
 #include "controller/export/formats.h"
+#include "controller/journal/recent_frames.h"
 #include "controller/journal/results.h"
 #include "controller/page/report_page.h"
 #include "controller/render/csv.h"
@@ -80,7 +85,34 @@ std::string WriteRecords(const std::vector<Item>& records) {
   return journal;
 }
 
-// A file in memory that every input is written to.
+// The files of an input: the journal, and at most as many others as it can have.
+std::vector<std::string> FilesOf(const uint8_t* data, size_t size) {
+  constexpr std::string_view kMagic = "PLIMJRNL";
+  std::vector<std::string> files;
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  while (files.size() < kRecentSuffixes.size()) {
+    const size_t next = rest.find(kMagic, kMagicBytes);
+    if (next == std::string_view::npos) break;
+    files.emplace_back(rest.substr(0, next));
+    rest.remove_prefix(next);
+  }
+  files.emplace_back(rest);
+  return files;
+}
+
+// A directory for inputs of several files. Returns the path of the journal.
+std::string PutFiles(const std::vector<std::string>& files) {
+  static const tests::TempDirectory directory;
+  const std::string path = directory.Sub("journal");
+  const std::vector<std::string> names = JournalFileNames(path);
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::filesystem::remove(names[i]);
+    if (i < files.size()) std::ofstream(names[i], std::ios::binary) << files[i];
+  }
+  return path;
+}
+
+// A file in memory that every input of one file is written to.
 class InputFile {
  public:
   InputFile() : fd_(memfd_create("journal", MFD_CLOEXEC)) { Require(fd_ >= 0, "memfd_create"); }
@@ -173,12 +205,14 @@ void TryExports(const std::string& path, uint64_t measured_operations) {
 
 void TryJournal(const uint8_t* data, size_t size) {
   static const InputFile file;
-  file.Fill(data, size);
+  const std::vector<std::string> files = FilesOf(data, size);
+  if (files.size() == 1) file.Fill(data, size);
+  const std::string path = files.size() == 1 ? file.path() : PutFiles(files);
   Analyzer analyzer(kSeriesRowsOfInput);
   tests::ReportSums sums;
   sums.Watch(analyzer);
   std::vector<v1::JournalRecord> records;
-  const absl::StatusOr<JournalEnd> end = ReadJournal(file.path(), [&](const v1::JournalRecord& record) {
+  const absl::StatusOr<JournalEnd> end = ReadJournal(path, [&](const v1::JournalRecord& record) {
     analyzer.Add(record);
     records.push_back(record);
   });
@@ -186,7 +220,7 @@ void TryJournal(const uint8_t* data, size_t size) {
     Require(OneLine(end.status()), "an error of several lines");
     analyzer.AddDamage(std::string(end.status().message()));
   } else {
-    Require(end->bytes + end->trailing_bytes == size && end->records == records.size(),
+    Require((files.size() > 1 || end->bytes + end->trailing_bytes == size) && end->records == records.size(),
             "bytes that were not looked at");
     if (end->trailing_bytes > 0) analyzer.AddDamage("The journal is cut off.");
   }
@@ -198,7 +232,7 @@ void TryJournal(const uint8_t* data, size_t size) {
   }
   TryOutputs(report);
   TryIntervals(records);
-  TryExports(file.path(), sums.writes() + sums.reads());
+  TryExports(path, sums.writes() + sums.reads());
 }
 
 }  // namespace
@@ -213,12 +247,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   using plimsoll::fuzz::Item;
   std::mt19937 random(seed);
-  std::vector<Item> records = plimsoll::fuzz::ReadRecords(data, size);
+  std::vector<std::string> files = plimsoll::fuzz::FilesOf(data, size);
+  std::string& file = files[random() % files.size()];
+  std::vector<Item> records = plimsoll::fuzz::ReadRecords(reinterpret_cast<const uint8_t*>(file.data()), file.size());
   if (records.empty() || random() % 16 == 0) return LLVMFuzzerMutate(data, size, max_size);
   for (size_t changes = 1 + random() % 3; changes > 0 && !records.empty(); --changes) {
     plimsoll::fuzz::MutateList(plimsoll::fuzz::RecordPrototype, records, random);
   }
-  const std::string journal = plimsoll::fuzz::WriteRecords(records);
+  file = plimsoll::fuzz::WriteRecords(records);
+  std::string journal;
+  for (const std::string& each : files) journal += each;
   const size_t new_size = std::min(journal.size(), max_size);
   std::copy_n(journal.begin(), new_size, data);
   return new_size;

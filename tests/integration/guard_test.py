@@ -96,9 +96,9 @@ class Guard(harness.PlimsollTest):
 
     def test_a_dry_run_shows_how_large_the_journal_may_become(self):
         plan = ["run", "--dir", self.dir, "--qm", "2", "--duration", "10s", "--warmup", "2s", "--dry-run"]
-        self.assertIn("\nThe journal would take some 45.2 KiB (at 300 writes/s for each writer without a rate), and up to "
+        self.assertIn("\nThe journal would take some 45.1 KiB (at 300 writes/s for each writer without a rate), and up to "
                       "1 GiB of traces (--trace-limit).\n", self.plimsoll(*plan).out)
-        self.assertIn("\nThe journal would take some 45.2 KiB.\n", self.plimsoll(*plan, "--rate", "300", "--trace", "off").out)
+        self.assertIn("\nThe journal would take some 45.1 KiB.\n", self.plimsoll(*plan, "--rate", "300", "--trace", "off").out)
 
     def test_no_part_of_an_acceptance_follows_one_that_was_ended(self):
         out = self.base / "accepted"

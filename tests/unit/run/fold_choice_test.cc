@@ -39,7 +39,7 @@ v1::LogStep StepOf(int64_t duration_ns) {
 
 TEST(FoldChoice, AStepOfAnHourKeepsItsFramesAndALongerOneFoldsThem) {
   EXPECT_FALSE(FoldsFrames(Untraced(), StepOf(kHourNs), HourWhole()));
-  EXPECT_TRUE(FoldsFrames(Untraced(), StepOf(kHourNs + kNsPerSecond), HourWhole()));
+  EXPECT_TRUE(FoldsFrames(Untraced(), StepOf(kHourNs + 1), HourWhole()));
 }
 
 TEST(FoldChoice, RunsThatNeedEveryFrameNeverFold) {
