@@ -11,9 +11,9 @@ namespace plimsoll {
 // The value with its bytes in the opposite order. T is an unsigned integer.
 template <typename T>
 constexpr T Turned(T value) {
-  T turned = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) turned = static_cast<T>((turned << 8U) | ((value >> (8 * i)) & 0xFFU));
-  return turned;
+  uint64_t turned = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) turned = (turned << 8U) | ((uint64_t{value} >> (8 * i)) & 0xFFU);
+  return static_cast<T>(turned);
 }
 
 // The value as it lies in memory, turned on a big-endian machine. T is an unsigned integer.
