@@ -23,7 +23,8 @@ constexpr uint32_t kLiveSeconds = 1'200;
 absl::Status Analyzer::BeginFold(const v1::StepBegin& begin) {
   const StepShape& shape = step_->shape();
   if (!begin.has_fold()) return absl::OkStatus();
-  PLIMSOLL_ASSIGN_OR_RETURN(const FoldRules rules, FoldRulesOf(begin.fold(), shape.interval_ns, shape.stall_ns));
+  PLIMSOLL_ASSIGN_OR_RETURN(const FoldRules rules,
+                            FoldRulesOf(begin.fold(), shape.interval_ns, shape.stall_ns, shape.duration_ns));
   if (section_ || disturb_ || shape.one_pass) return absl::InvalidArgumentError("its kind of run folds no frames");
   if (!fold_) {
     fold_ = std::make_unique<StepFold>(rules, [this](uint32_t host, v1::Frame&& frame) {

@@ -1,9 +1,11 @@
 #include "controller/analysis/step_folding.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/units.h"
 #include "controller/timeline/timeline.h"
 
 namespace plimsoll {
@@ -13,6 +15,8 @@ namespace {
 constexpr int64_t kMostWholeSeconds = 864'000;
 constexpr int64_t kMostSettleSeconds = 600;
 constexpr int64_t kWholeSecondsStep = 60;
+// A write that hangs at the end of a step is waited for.
+constexpr int64_t kSecondsBehindStep = 3'600;
 
 }  // namespace
 
@@ -20,7 +24,8 @@ int64_t StallOf(const v1::TestPlan& plan) {
   return plan.stall_ns() > 0 && IsSaneMoment(plan.stall_ns()) ? plan.stall_ns() : 0;
 }
 
-absl::StatusOr<FoldRules> FoldRulesOf(const v1::StepFoldRules& rules, int64_t interval_ns, int64_t stall_ns) {
+absl::StatusOr<FoldRules> FoldRulesOf(const v1::StepFoldRules& rules, int64_t interval_ns, int64_t stall_ns,
+                                      int64_t duration_ns) {
   const bool fine = rules.whole_seconds() >= 0 && rules.whole_seconds() <= kMostWholeSeconds &&
                     rules.whole_seconds() % kWholeSecondsStep == 0 && rules.settle_seconds() <= kMostSettleSeconds &&
                     rules.around_stall_seconds() >= 0 && rules.around_stall_seconds() < rules.settle_seconds() &&
@@ -33,6 +38,7 @@ absl::StatusOr<FoldRules> FoldRulesOf(const v1::StepFoldRules& rules, int64_t in
   made.settle_seconds = rules.settle_seconds();
   made.around_stall_seconds = rules.around_stall_seconds();
   made.most_whole_of_hour = rules.most_whole_of_hour();
+  made.end_second = std::max<int64_t>(duration_ns, 0) / kNsPerSecond + kSecondsBehindStep;
   return made;
 }
 

@@ -16,8 +16,9 @@ namespace plimsoll {
 // The plan's shortest stall; 0: it sets none.
 int64_t StallOf(const v1::TestPlan& plan);
 
-// The rules of the step's record. INVALID_ARGUMENT where no step can have them.
-absl::StatusOr<FoldRules> FoldRulesOf(const v1::StepFoldRules& rules, int64_t interval_ns, int64_t stall_ns);
+// The rules of the record of a step that measures for so long. INVALID_ARGUMENT where no step can have them.
+absl::StatusOr<FoldRules> FoldRulesOf(const v1::StepFoldRules& rules, int64_t interval_ns, int64_t stall_ns,
+                                      int64_t duration_ns);
 
 // Whether the report folds that frame of the running step, where an agent sent it.
 inline bool GoesToFold(const v1::Frame& frame, uint32_t step) {

@@ -27,6 +27,11 @@ bool IsUsableMoment(int64_t moment_ns) {
 
 }  // namespace
 
+bool WaitsToBeFolded(const v1::Frame& frame, const FoldRules& rules) {
+  const int64_t second = frame.first_interval() / (kNsPerSecond / rules.interval_ns);
+  return frame.first_interval() >= 0 && second >= rules.whole_seconds && second < rules.end_second;
+}
+
 StepFold::StepFold(const FoldRules& rules, Emit emit)
     : rules_(rules),
       emit_(std::move(emit)),
@@ -46,7 +51,7 @@ void StepFold::Take(uint32_t host, v1::Frame frame) {
   const int64_t second = SecondOf(frame);
   NoteStalls(key, frame, second);
   NotePassed(key, frame);
-  if (frame.first_interval() < 0 || second < rules_.whole_seconds) {
+  if (!WaitsToBeFolded(frame, rules_)) {
     emit_(host, std::move(frame));
   } else if (second < settled_) {
     // It came too late to be folded.
@@ -121,7 +126,7 @@ void StepFold::NoteStall(const Key& key, int64_t moment_ns, int64_t longest_ns, 
   // A second that this writer may have passed by settle_seconds may be settled, which depends on the other writers.
   const int64_t least =
       std::max({second - rules_.around_stall_seconds, rules_.whole_seconds, first_second - rules_.settle_seconds});
-  for (int64_t near = least; near <= second + rules_.around_stall_seconds; ++near) {
+  for (int64_t near = least; near <= second + rules_.around_stall_seconds && near < rules_.end_second; ++near) {
     int64_t& longest = near_[near][key];
     longest = std::max(longest, longest_ns);
   }

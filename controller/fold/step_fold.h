@@ -29,7 +29,13 @@ struct FoldRules {
   int64_t around_stall_seconds = 3;
   // At most so many seconds of each hour of the step do: more stalls leave no more frames whole.
   int64_t most_whole_of_hour = 60;
+  // No writer of the step gets to this second: frames that begin there stay as they are, and stalls there are no stalls.
+  // It bounds what an agent can make a fold keep.
+  int64_t end_second = INT64_MAX;
 };
+
+// Whether a fold keeps the frame until its second is settled; it gives out any other one at once.
+bool WaitsToBeFolded(const v1::Frame& frame, const FoldRules& rules);
 
 // Takes the frames of a step and gives them on, first those that stay whole at once, then the others second by second.
 // Each operation of a writer has one folded frame a minute, or several around seconds that stay whole, and around

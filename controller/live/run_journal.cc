@@ -14,11 +14,6 @@ int64_t SecondOf(const v1::Frame& frame, const FoldRules& rules) {
   return frame.first_interval() / (kNsPerSecond / rules.interval_ns);
 }
 
-// Whether the fold keeps the frame until its second is settled; another one comes out of it at once.
-bool WaitsToBeFolded(const v1::Frame& frame, const FoldRules& rules) {
-  return frame.first_interval() >= 0 && SecondOf(frame, rules) >= rules.whole_seconds;
-}
-
 }  // namespace
 
 RunJournal::RunJournal(std::unique_ptr<JournalWriter> journal, int64_t seconds_of_file)
@@ -75,7 +70,7 @@ absl::Status RunJournal::BeginStep(const v1::StepBegin& begin) {
   if (!again) PLIMSOLL_RETURN_IF_ERROR(EndStep());
   if (!begin.has_fold() || spec == nullptr) return absl::OkStatus();
   if (!again) {
-    const absl::StatusOr<FoldRules> rules = FoldRulesOf(begin.fold(), run_.frame_interval_ns(), StallOf(run_.plan()));
+    const absl::StatusOr<FoldRules> rules = FoldRulesOf(begin.fold(), run_.frame_interval_ns(), StallOf(run_.plan()), spec->duration_ns());
     if (!rules.ok()) return absl::OkStatus();
     step_.emplace(begin.step(), *rules, [this](uint32_t host, v1::Frame&& frame) {
       // Others are in the journal already.
