@@ -50,6 +50,11 @@ std::vector<std::pair<int64_t, int64_t>> Spans(const std::vector<HostFrame>& fra
   return spans;
 }
 
+v1::Frame FrameAt(v1::Frame frame, int32_t first_interval) {
+  frame.set_first_interval(first_interval);
+  return frame;
+}
+
 TEST(StepFold, GivesTheFirstHourOnAtOnceAsItCame) {
   FrameScene scene = CalmScene();
   scene.to_second = 3'600;
@@ -71,6 +76,25 @@ TEST(StepFold, LeavesTheWarmUpAlone) {
   frame.set_interval_count(1);
   fold.fold().Take(0, frame);
   EXPECT_EQ(BytesOf(fold.out()), BytesOf({{0, frame}}));
+}
+
+// An agent may name any moment.
+TEST(StepFold, KeepsNothingOfSecondsThatTheStepDoesNotHave) {
+  FrameScene scene = CalmScene();
+  FoldRules rules = RulesFor(scene);
+  rules.end_second = 4'000;
+  v1::Frame frame;
+  frame.set_qm(1);
+  frame.set_interval_count(1);
+  v1::StalledInterval& stall = *frame.add_stalls();
+  stall.set_begin_ns(FrameScene::MeasuredStartNs(0) + 3'999 * kNsPerSecond);
+  stall.set_end_ns(FrameScene::MeasuredStartNs(0) + 900'000 * kNsPerSecond);
+  stall.set_longest_ns(896'001 * kNsPerSecond);
+  EXPECT_TRUE(WaitsToBeFolded(FrameAt(frame, 3'999), rules));
+  EXPECT_FALSE(WaitsToBeFolded(FrameAt(frame, 4'000), rules));
+  RecordedFold fold(rules, scene);
+  fold.fold().Take(0, FrameAt(frame, 900'000));
+  EXPECT_EQ(BytesOf(fold.out()), BytesOf({{0, FrameAt(frame, 900'000)}}));
 }
 
 TEST(StepFold, GivesOneFrameForEachMinuteOnceEveryWriterHasPassedIt) {
