@@ -59,6 +59,8 @@ class BySecond {
   void DropBelow(uint32_t second) {
     chunks_.erase(chunks_.begin(), Find(chunks_.begin(), chunks_.end(), second / kChunk));
   }
+  // Seconds that it has room for.
+  size_t capacity() const { return chunks_.size() * kChunk; }
   // Forgets most of the seconds from `first` on and below `end`; `first` <= `end`.
   void DropBetween(uint32_t first, uint32_t end) {
     const auto begin = Find(chunks_.begin(), chunks_.end(), (first + kChunk - 1) / kChunk);
@@ -186,6 +188,8 @@ class SecondSeries {
   uint64_t frames() const { return frames_; }
   // A frame covered time in which no write completed.
   void AddSilent() { ++frames_; }
+  // How many single seconds the memory is for, aged ones not counted.
+  size_t capacity() const { return seconds_.capacity(); }
   // How many rows ForEachRow(seconds) makes.
   uint64_t RowCount(uint32_t seconds) const;
   // The second after the last one with a write.

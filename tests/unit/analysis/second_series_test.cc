@@ -166,6 +166,19 @@ TEST(SecondSeriesProperty, AgedSecondsKeepMinutesAndExtremes) {
   }
 }
 
+// A day takes no more than its last minutes, and what is not aged.
+TEST(SecondSeries, AgedSecondsTakeNoMemory) {
+  for (const uint32_t from : {0U, 3'600U}) {
+    SecondSeries series;
+    for (uint32_t second = 0; second < 86'400; ++second) {
+      series.Add(second, Writes(10));
+      if (second % 60 == 59) series.AgeBelow(from, second + 1);
+    }
+    EXPECT_LT(series.capacity(), from + 300U);
+    EXPECT_EQ(series.Extremes(86'400).sum, 864'000U);
+  }
+}
+
 TEST(SecondSeries, AMinuteHasAllOfItsSeconds) {
   SecondSeries series;
   series.Add(0, Writes(5));
