@@ -29,8 +29,8 @@ struct FoldRules {
   int64_t around_stall_seconds = 3;
   // At most so many seconds of each hour of the step do: more stalls leave no more frames whole.
   int64_t most_whole_of_hour = 60;
-  // No writer of the step gets to this second: frames that begin there stay as they are, and stalls there are no stalls.
-  // It bounds what an agent can make a fold keep.
+  // No writer of the step gets to this second: frames that begin there stay as they are, and stalls there are no
+  // stalls. It bounds what an agent can make a fold keep.
   int64_t end_second = INT64_MAX;
 };
 

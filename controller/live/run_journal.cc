@@ -70,7 +70,8 @@ absl::Status RunJournal::BeginStep(const v1::StepBegin& begin) {
   if (!again) PLIMSOLL_RETURN_IF_ERROR(EndStep());
   if (!begin.has_fold() || spec == nullptr) return absl::OkStatus();
   if (!again) {
-    const absl::StatusOr<FoldRules> rules = FoldRulesOf(begin.fold(), run_.frame_interval_ns(), StallOf(run_.plan()), spec->duration_ns());
+    const absl::StatusOr<FoldRules> rules =
+        FoldRulesOf(begin.fold(), run_.frame_interval_ns(), StallOf(run_.plan()), spec->duration_ns());
     if (!rules.ok()) return absl::OkStatus();
     step_.emplace(begin.step(), *rules, [this](uint32_t host, v1::Frame&& frame) {
       // Others are in the journal already.
