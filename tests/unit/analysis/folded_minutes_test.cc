@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Records = std::vector<v1::JournalRecord>;
 
-constexpr int64_t kMinuteNs = 60 * kNsPerSecond;
+constexpr int64_t kNsPerMinute = 60 * kNsPerSecond;
 
 // Two or three hosts, of which two share a storage, with one or two queue managers each, over some minutes.
 SimRun SomeMinutes(Random& random, bool rated) {
@@ -61,7 +61,7 @@ Distributions ByMinute(const Records& records, const SimRun& run, bool response)
     const std::string& host = run.hosts[record.frames().host()].label;
     for (const v1::Frame& frame : record.frames().frames()) {
       if (frame.first_interval() < 0 || frame.closing() || frame.operation() != 0) continue;
-      const int64_t minute = frame.first_interval() * run.interval_ns / kMinuteNs;
+      const int64_t minute = frame.first_interval() * run.interval_ns / kNsPerMinute;
       const v1::Distribution& times = response ? frame.response() : frame.latency();
       for (const auto& [name, qm] : {std::pair{host, frame.qm()}, std::pair{host, 0U}, std::pair{std::string(), 0U}}) {
         const absl::Status added = all[{name, qm, minute}].Merge(times);
@@ -98,7 +98,7 @@ void ExpectMinutes(const google::protobuf::RepeatedPtrField<v1::SeriesReport>& m
   }
 }
 
-constexpr int kRuns = 5;
+constexpr int kMinuteRuns = 5;
 
 // A minute of which some seconds stayed whole has the distribution of all its parts, and the first minutes, which were
 // not folded, are there as well.
@@ -106,7 +106,7 @@ TEST(FoldedMinutesProperty, HaveSumsAndPercentilesOfAllTheirFrames) {
   const uint32_t seed = RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
-  for (int i = 0; i < kRuns; ++i) {
+  for (int i = 0; i < kMinuteRuns; ++i) {
     const bool rated = i % 2 == 1;
     const SimRun run = SomeMinutes(random, rated);
     const Records records = MakeJournal(run);
@@ -126,7 +126,7 @@ TEST(FoldedMinutesProperty, OfAStorageAreThoseOfItsHosts) {
   const uint32_t seed = RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
-  for (int i = 0; i < kRuns; ++i) {
+  for (int i = 0; i < kMinuteRuns; ++i) {
     const v1::Report report = Analyze(WithFold(MakeJournal(SomeMinutes(random, false))));
     std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> of_hosts;
     std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> of_storages;
@@ -202,7 +202,7 @@ TEST(FoldedMinutesProperty, StayWhereSeriesBySecondHaveNoRoom) {
   const uint32_t seed = RandomSeed();
   SCOPED_TRACE(seed);
   Random random(seed);
-  for (int i = 0; i < kRuns; ++i) {
+  for (int i = 0; i < kMinuteRuns; ++i) {
     const SimRun run = SomeMinutes(random, false);
     const Records records = MakeJournal(run);
     const v1::Report all = Analyze(records);

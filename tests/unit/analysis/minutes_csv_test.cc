@@ -35,7 +35,7 @@ std::vector<Row> RowsOfKind(const std::string& csv, const std::string& kind) {
 
 // Three minutes and ten seconds of two hosts, of which the first minute is whole.
 v1::Report ThreeMinutes(double rate_per_second = 0) {
-  SimRun run = TwoHosts(190 * kNsPerSecond);
+  SimRun run = tests::TwoHosts(190 * kNsPerSecond);
   for (SimHost& host : run.hosts) {
     host.rate_per_second = rate_per_second;
     for (SimWriter& writer : host.steps[0]) writer = Steady(run.duration_ns, 2'000'000, 48'000'000);
@@ -80,7 +80,7 @@ TEST(MinutesCsv, HostsAndQueueManagersHaveMinutesOverTheWholeStep) {
 }
 
 TEST(MinutesCsv, IsNotOfAStepWithoutAFold) {
-  EXPECT_FALSE(HasMinutes(Analyze(MakeJournal(TwoHosts()))));
+  EXPECT_FALSE(HasMinutes(Analyze(MakeJournal(tests::TwoHosts(10 * kNsPerSecond)))));
 }
 
 }  // namespace

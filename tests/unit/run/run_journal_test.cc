@@ -183,9 +183,11 @@ std::string Outcome(const Records& records) {
     if (record.has_step_begin()) {
       finish();
       const v1::StepBegin& begin = record.step_begin();
-      const FoldRules rules = FoldRulesOf(begin.fold(), run.frame_interval_ns(), StallOf(run.plan())).value();
+      const v1::LogStep& spec = *SpecOf(run, begin);
+      const FoldRules rules =
+          FoldRulesOf(begin.fold(), run.frame_interval_ns(), StallOf(run.plan()), spec.duration_ns()).value();
       fold = std::make_unique<StepFold>(rules, [&](uint32_t host, v1::Frame&& frame) { take(host, frame); });
-      ExpectWriters(begin, *SpecOf(run, begin), hosts, *fold);
+      ExpectWriters(begin, spec, hosts, *fold);
     }
     if (record.has_minutes_settled()) {
       fold->Resume({record.minutes_settled().settled_seconds(), record.minutes_settled().whole_of_hour()});
