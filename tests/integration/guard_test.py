@@ -231,6 +231,7 @@ class ChangeWindow(harness.PlimsollTest):
                                      "--budget", "30s", "--search-step", "1s", "--hold", "1s", "--file-size", "1m", "--lease", "5m",
                                      "--end-by", end_by, "--out", out)
         accept.await_err(r"part 1 of 2: load")
+        harness.wait_until(lambda: any(path.is_file() for path in self.dir.rglob("*")) or not accept.running(), "the agent's files")
         # The acceptance is held up until its search would end a second too late.
         accept.signal(signal.SIGSTOP)
         harness.wait_until(lambda: time.time_ns() > end_ns - (15 + 30 - 1) * 1_000_000_000, "the moment")
