@@ -1,6 +1,7 @@
 """`--launch ssh` when something ends before its time: ssh, its server, or the controller, in each state of a run. Nothing
 is left on any host."""
 
+import contextlib
 import json
 import os
 import signal
@@ -43,7 +44,9 @@ class Broken(ssh_hosts.PairTest):
         client = self.await_clients(run)[1]
         harness.wait_until(lambda: len(harness.paths(self.dir, "*/host2/*/active/*.LOG")) == 2000, "all extents")
         harness.wait_until(lambda: len(harness.paths(self.dir, "*/host2/*/active/*.LOG")) < 2000, "the first that is removed")
-        os.kill(client, signal.SIGKILL)
+        # On a busy machine everything may be removed, and the client gone, by now.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(client, signal.SIGKILL)
         self.assertIn(run.finish(), (0, 3), run.err)
         self.await_only_the_cached_agent()
 
