@@ -224,10 +224,10 @@ class ChangeWindow(harness.PlimsollTest):
     def test_a_part_of_an_acceptance_that_no_longer_fits_in_does_not_begin(self):
         agent = self.agent("node1")
         out = self.base / "accepted"
-        # 12 s of load, 30 s of search, 15 s for cleaning up, and 8 s for a busy machine to begin.
+        # 6 s of load, 30 s of search, 15 s for cleaning up, and 14 s for a busy machine to begin.
         end_by, text, end_ns = self.window(65)
         accept = self.start_plimsoll("accept", "--hosts", agent.address, "--dir", self.dir, "--parts", "load,limit", "--runs", "1",
-                                     "--require", "max<1h", "--rate", "50", "--arrival", "even", "--duration", "10s", "--warmup", "2s",
+                                     "--require", "max<1h", "--rate", "50", "--arrival", "even", "--duration", "5s", "--warmup", "1s",
                                      "--budget", "30s", "--search-step", "1s", "--hold", "1s", "--file-size", "1m", "--lease", "5m",
                                      "--end-by", end_by, "--out", out)
         accept.await_err(r"part 1 of 2: load")
