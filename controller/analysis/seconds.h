@@ -217,7 +217,7 @@ class SecondSeries {
   bool IsAged(uint32_t second) const { return aged_ && second >= aged_->from && second < aged_->below; }
   // Sorted, and joined where they overlap; those of aged seconds are not among them.
   std::vector<WideRange> JoinedRanges() const;
-  // Over seconds [first, end), of which none is aged.
+  // The extremes over seconds [first, end). The caller makes sure that no second in this range is aged.
   SecondExtremes ExtremesBetween(uint32_t first, uint32_t end, uint64_t WriteSums::* figure) const;
 
   BySecond<WriteSums> seconds_;  // a wide range's sums are at its first second

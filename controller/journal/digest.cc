@@ -130,7 +130,7 @@ absl::Status AddPart(int directory, const ResultsPart& part, std::vector<FileSum
   const absl::StatusOr<std::string> text = ReadList(directory, part.directory);
   if (absl::IsNotFound(text.status())) {
     PLIMSOLL_RETURN_IF_ERROR(AddFile(directory, absl::StrCat(part.directory, "/", part.evidence), files));
-    // Of a journal that was cut off.
+    // A journal that was cut off may still have its files of recent frames.
     for (const char* const suffix : kRecentSuffixes) {
       const absl::Status added = AddFile(directory, absl::StrCat(part.directory, "/", part.evidence, suffix), files);
       if (!added.ok() && !absl::IsNotFound(added)) return added;

@@ -30,7 +30,7 @@ struct SettledSoFar {
   v1::MinutesSettled mark;
   int64_t intervals_per_second = 1;
 
-  // Of a step that is over everything is settled.
+  // Whether the frame is settled. All frames of earlier steps are.
   bool Covers(uint64_t of_record, const v1::Frame& frame) const {
     if (of_record > number || frame.step() > mark.step()) return false;
     return frame.step() < mark.step() || frame.first_interval() / intervals_per_second < mark.settled_seconds();

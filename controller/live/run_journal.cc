@@ -86,7 +86,7 @@ absl::Status RunJournal::BeginStep(const v1::StepBegin& begin) {
 absl::Status RunJournal::EndStep() {
   if (!step_) return absl::OkStatus();
   step_->fold.Finish();
-  // Of a step that ended before there was anything to fold nothing is settled.
+  // A step that ended before there was anything to fold has no mark.
   if (recent_.settled() && step_->given_out.empty()) step_->mark.reset();
   PLIMSOLL_RETURN_IF_ERROR(GiveOut());
   step_.reset();

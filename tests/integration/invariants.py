@@ -245,7 +245,7 @@ def _block_size_bytes(report, step, scope):
 def _check_step(check, report, step):
     scopes = {_name(scope): scope for scope in step["scopes"]}
     check.equal(len(scopes), len(step["scopes"]), "step", step["number"], "names each scope once")
-    # Of a step of more than an hour only the minutes cover all of it, for each scope.
+    # In a step of more than an hour, only the minutes cover the whole step for each scope.
     by_minute = "whole_seconds" in step
     series = {_name(one): one for one in step["minutes" if by_minute else "series"]}
     check.equal(list(series), list(scopes), "step", step["number"], "has series for its scopes, in their order")

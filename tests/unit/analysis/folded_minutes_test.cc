@@ -196,8 +196,8 @@ v1::Report AnalyzeWithin(uint64_t series_rows, const Records& records) {
   return analyzer.Finish();
 }
 
-// Of many writers a report has no room for single seconds, and the analysis no memory. The worst second is exact all
-// the same.
+// With many writers, a report has no room for single seconds, and the analysis no memory for them. The worst second
+// stays exact.
 TEST(FoldedMinutesProperty, StayWhereSeriesBySecondHaveNoRoom) {
   const uint32_t seed = RandomSeed();
   SCOPED_TRACE(seed);

@@ -336,8 +336,8 @@ TEST_F(RunJournalTest, KilledAtAnyMomentCountsNothingTwiceAndLosesNothing) {
   }
 }
 
-// Of a machine that loses power, or of files that were cut, there may be less. What there is counts once, and a report
-// that lacks records in the middle says that it was cut off.
+// A machine that loses power, or files that were cut, may leave less. What is left counts once, and a report that lacks
+// records in the middle says that it was cut off.
 TEST_F(RunJournalTest, AfterALossOfPowerOrACutCountsNothingTwiceAndHidesNoGap) {
   const Records run = RecordsOf(FoldedRun(random_, 200, 2, 150));
   const Written written(run, written_, [&] { return Between(random_, 0, 10) == 0; });
