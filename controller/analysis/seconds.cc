@@ -104,7 +104,7 @@ void SecondSeries::AgeBelow(uint32_t from, uint32_t second) {
     aged_->wide_minutes.push_back({range.first / kSecondsPerMinute, range.last / kSecondsPerMinute});
   }
   std::erase_if(wide_, [begin, end](const WideRange& range) { return range.first >= begin && range.first < end; });
-  // Of all that is aged: a chunk is longer than a minute.
+  // Everything that is aged is dropped, not the last minute alone: a chunk is longer than a minute.
   seconds_.DropBetween(aged_->from, end);
   aged_->below = end;
 }

@@ -194,8 +194,8 @@ class SecondSeries {
   uint64_t RowCount(uint32_t seconds) const;
   // The second after the last one with a write.
   uint32_t EndSecond() const;
-  // Over seconds 0 ... whole_seconds - 1: of the writes, or with &WriteSums::bytes of their bytes. The second of the
-  // last write is not aged, so that `whole_seconds` is not below aged seconds.
+  // The extremes over seconds 0 ... whole_seconds - 1, of writes or, with &WriteSums::bytes, of bytes. The second of
+  // the last write is not aged, so that `whole_seconds` is not below aged seconds.
   SecondExtremes Extremes(uint32_t whole_seconds, uint64_t WriteSums::* figure = &WriteSums::writes) const;
   // Rows for seconds 0 ... seconds - 1, which are not aged, zeros included; where wide ranges overlap, they are one
   // row.
@@ -222,7 +222,7 @@ class SecondSeries {
 
   BySecond<WriteSums> seconds_;  // a wide range's sums are at its first second
   std::vector<WideRange> wide_;
-  // Null: no second is aged.
+  // The aged seconds; null: no second is aged.
   std::unique_ptr<Aged> aged_;
   uint64_t frames_ = 0;
 };
@@ -385,7 +385,7 @@ class HostPercentiles {
 
   HostPercentiles(uint32_t qms, const PercentileSinks& sinks) : sinks_(sinks), qms_(qms > 1 ? qms : 0) {}
 
-  // Of seconds from that one on, percentiles are only handed on, and not kept.
+  // Percentiles of seconds from that one on are only handed on, and not kept.
   void KeepBelow(uint32_t second) { keep_below_ = second; }
   // Adds the latencies of an open second up whenever a writer has about so many parts in it: for what is added to for
   // long.

@@ -88,7 +88,7 @@ class HostStep {
   // Percentiles of the warm-up, for live views: by second from its begin, all writers together.
   const SecondTable& warmup_percentiles(TimeKind kind) const { return warmup_[kind].host(); }
   const SecondSeries& warmup_series(TimeKind kind) const { return warmup_series_[kind]; }
-  // Null: the step's frames are not folded.
+  // What is known by minute of the host; null: the step's frames are not folded.
   const FoldedHost* folded() const { return folded_.get(); }
   HostStalls& stalls() { return stalls_; }
   const HostStalls& stalls() const { return stalls_; }
@@ -251,7 +251,7 @@ class StepStats {
   const StepPercentiles& warmup_percentiles(TimeKind kind) const { return warmup_percentiles_[kind]; }
   // What callers felt.
   TimeKind felt() const { return shape_.rated ? TimeKind::kResponse : TimeKind::kService; }
-  // Null: the step's frames are not folded.
+  // What is known by minute of the step; null: its frames are not folded.
   const FoldedStep* folded() const { return folded_.get(); }
   // Whether frames reach beyond the seconds that the fold leaves whole; false without a fold.
   bool OutlastsWholeSeconds() const;

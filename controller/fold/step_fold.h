@@ -14,7 +14,7 @@
 namespace plimsoll {
 
 struct FoldRules {
-  // Of the run; divides one second.
+  // The run's frame interval; divides one second.
   int64_t interval_ns = 250 * kNsPerMs;
   // The plan's shortest stall; 0: the plan sets none.
   int64_t stall_ns = 0;
@@ -57,7 +57,7 @@ class StepFold {
   struct Mark {
     // All seconds below it are settled, and given out; a multiple of 60.
     int64_t settled_seconds = 0;
-    // Of the hour that holds that second: how many stayed whole for a stall's sake.
+    // How many seconds of the hour that holds that second stayed whole because a stall was near.
     int64_t whole_of_hour = 0;
     bool operator==(const Mark&) const = default;
   };

@@ -56,7 +56,7 @@ class RecentFrames {
   struct Turn {
     std::unique_ptr<JournalWriter> file;
     bool empty = true;
-    // Of the frames that it holds.
+    // The first and the last second in which a frame of the file begins.
     int64_t first_second = 0;
     int64_t last_second = 0;
     bool settled = true;
@@ -68,7 +68,7 @@ class RecentFrames {
   const int64_t seconds_of_file_;
   std::array<Turn, kRecentSuffixes.size()> turns_;
   size_t now_ = 0;
-  // Of each record with frames that are not settled, the largest second in which one begins.
+  // The largest second in which a frame begins, for each record with frames that are not settled.
   std::vector<int64_t> waiting_;
 };
 

@@ -80,7 +80,7 @@ class JournalWriter {
 // What a journal ended with.
 struct JournalEnd {
   uint64_t records = 0;
-  // Of the file `journal`, up to the last record that was read of it.
+  // Size of the file `journal` up to the last record that was read of it.
   uint64_t bytes = 0;
   // Bytes of all its files behind the last whole record, or behind one that is missing: the journal was cut off. 0: it
   // ends with a record.

@@ -131,7 +131,7 @@ void DayLoad::PlanStalls() {
   const auto times = [&](double per_hour) {
     return std::max<size_t>(1, static_cast<size_t>(per_hour * static_cast<double>(size_.length_s) / 3'600));
   };
-  // Of the storage, of one host's path, of one queue manager.
+  // 0: a stall of the storage; 1: of a host's path; 2: of a queue manager.
   std::vector<int> kinds(times(1.0 / 8), 0);
   kinds.insert(kinds.end(), times(2), 1);
   kinds.insert(kinds.end(), times(4), 2);

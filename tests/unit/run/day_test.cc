@@ -40,7 +40,7 @@ TEST(Day, TheReportIsThatOfTheFleetsOwnCounts) {
   EXPECT_EQ(result.writer_seconds, 2U * (3 * 180 + 108));
   ASSERT_EQ(result.report.hosts_size(), 4);
   EXPECT_TRUE(result.report.hosts(3).has_lost());
-  // Of the storage, of one host and of one queue manager.
+  // One stall each of the storage, of a host and of a queue manager.
   EXPECT_EQ(result.report.steps(0).stalls().count(), 3U);
   EXPECT_EQ(result.columns.qm_series, kSmall.writers());
   EXPECT_EQ(result.columns.qm_until_s, kSmall.length_s);
