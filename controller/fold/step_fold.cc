@@ -27,8 +27,12 @@ bool IsUsableMoment(int64_t moment_ns) {
 
 }  // namespace
 
+int64_t SecondOf(const v1::Frame& frame, const FoldRules& rules) {
+  return frame.first_interval() / (kNsPerSecond / rules.interval_ns);
+}
+
 bool WaitsToBeFolded(const v1::Frame& frame, const FoldRules& rules) {
-  const int64_t second = frame.first_interval() / (kNsPerSecond / rules.interval_ns);
+  const int64_t second = SecondOf(frame, rules);
   return frame.first_interval() >= 0 && second >= rules.whole_seconds && second < rules.end_second;
 }
 
@@ -48,7 +52,7 @@ void StepFold::Expect(uint32_t host, const std::vector<uint32_t>& qms, int64_t m
 
 void StepFold::Take(uint32_t host, v1::Frame frame) {
   const Key key{host, frame.qm(), frame.operation()};
-  const int64_t second = SecondOf(frame);
+  const int64_t second = SecondOf(frame, rules_);
   NoteStalls(key, frame, second);
   NotePassed(key, frame);
   if (!WaitsToBeFolded(frame, rules_)) {

@@ -34,6 +34,8 @@ struct FoldRules {
   int64_t end_second = INT64_MAX;
 };
 
+// The second of the measured part in which the frame begins; 0 or negative in the warm-up.
+int64_t SecondOf(const v1::Frame& frame, const FoldRules& rules);
 // Whether a fold keeps the frame until its second is settled; it gives out any other one at once.
 bool WaitsToBeFolded(const v1::Frame& frame, const FoldRules& rules);
 
@@ -104,7 +106,6 @@ class StepFold {
     bool left = false;
   };
 
-  int64_t SecondOf(const v1::Frame& frame) const { return frame.first_interval() / intervals_per_second_; }
   Stream& StreamOf(const Key& key) { return streams_.try_emplace(key, intervals_per_second_).first->second; }
   // Notes the stalls that the frame reports. `first_second`: with the frame of that second they were known.
   void NoteStalls(const Key& key, const v1::Frame& frame, int64_t first_second);

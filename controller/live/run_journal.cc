@@ -3,18 +3,10 @@
 #include <algorithm>
 
 #include "common/status_macros.h"
-#include "common/units.h"
 #include "controller/analysis/step_folding.h"
 #include "controller/timeline/timeline.h"
 
 namespace plimsoll {
-namespace {
-
-int64_t SecondOf(const v1::Frame& frame, const FoldRules& rules) {
-  return frame.first_interval() / (kNsPerSecond / rules.interval_ns);
-}
-
-}  // namespace
 
 RunJournal::RunJournal(std::unique_ptr<JournalWriter> journal, int64_t seconds_of_file)
     : journal_(std::move(journal)), recent_(*journal_, seconds_of_file), bytes_(journal_->bytes()) {}

@@ -76,16 +76,7 @@ SimRun FoldedRun(Random& random, int64_t seconds, uint32_t hosts, std::optional<
 }
 
 Records RecordsOf(const SimRun& run) {
-  Records records = MakeJournal(run);
-  for (v1::JournalRecord& record : records) {
-    if (!record.has_step_begin()) continue;
-    v1::StepFoldRules& rules = *record.mutable_step_begin()->mutable_fold();
-    rules.set_whole_seconds(kWholeSeconds);
-    rules.set_settle_seconds(10);
-    rules.set_around_stall_seconds(3);
-    rules.set_most_whole_of_hour(30);
-  }
-  return records;
+  return WithFold(MakeJournal(run), kWholeSeconds);
 }
 
 // A journal that was written, and how far it was written out after each call of the system.
